@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables where mistakes are likely: at the ends of ranges, while tables are evicted, when a
- * change is aborted, and allocations that updates name long after a mapping was made.
+ * Tests of page tables where mistakes are likely: the order of updates; roots that grow or can't
+ * grow; evicted and rebuilt tables; the allocations that updates name long after the map; changes
+ * and copies of many tables; aborted and refused changes; parts of 2 MiB blocks.
  */
 #include <linux/dma-fence.h>
 #include "../drivers/pagoda/mmu/internal.h"
@@ -48,7 +49,7 @@ static void unmap(struct mmu_rig *rig, u64 va, u64 size)
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &map, 1));
 }
 
-/* Returns the update of space 1 at index @n of the emitted operations, or NULL. */
+/* Returns operation @n of those emitted if it is an UPDATE_PAGE_TABLE of space 1, else NULL. */
 static const struct pagoda_op_update_page_table *update_at(struct mmu_rig *rig, u32 n)
 {
 	const struct pagoda_paging_op *op = &rig->seen[n].op;
@@ -59,7 +60,7 @@ static const struct pagoda_op_update_page_table *update_at(struct mmu_rig *rig, 
 	return &op->update_page_table;
 }
 
-/* Returns the number of updates of a level that have all of these flags. */
+/* Returns how many emitted updates of space 1 are of tables at @level and have all of @flags. */
 static u32 updates(struct mmu_rig *rig, u32 level, u32 flags)
 {
 	u32 n, nr = 0;
@@ -89,7 +90,7 @@ static u32 reason_at(struct mmu_rig *rig, u64 va)
 	return mmu_rig_access(rig, 1, va, VIRTIO_PAGODA_ACCESS_READ, &found);
 }
 
-/* ---- Order ----------------------------------------------------------------- */
+/* ---- Order of updates ------------------------------------------------------ */
 
 /*
  * A table is filled before an entry leads to it, and a table that isn't needed any more gets its
@@ -124,14 +125,15 @@ static void edge_order(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, 1, updates(rig, 0, NOTED));
 	mmu_rig_check(rig, 1, VA, SZ_2M);
-	/* Mapping the same memory again emits the update again. */
+	/* Mapping the same memory again emits the level-1 update again. */
 	map_vram(rig, VA, VRAM, SZ_2M);
 	KUNIT_EXPECT_EQ(test, 1, updates(rig, 1, 0));
 }
 
 /*
- * With two words per entry the first update has INITIAL once, and the last update NOTIFY_EVICTION
- * once.
+ * A level-1 table with dual PTEs is cleared by two updates, one for each word of its entries. When
+ * the table is new, only the first of them has INITIAL; when the table is dropped, only the last
+ * has NOTIFY_EVICTION. Contexts are suspended to cut a 64 KiB entry.
  */
 static void edge_dual_notes(struct kunit *test)
 {
@@ -152,7 +154,7 @@ static void edge_dual_notes(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, last & NOTED);
 }
 
-/* ---- Roots of two levels --------------------------------------------------- */
+/* ---- The resizable root of two levels of tables ---------------------------- */
 
 static u64 root_entries(struct mmu_rig *rig)
 {
@@ -181,12 +183,15 @@ static void edge_root(struct kunit *test, bool dual)
 	pagoda_pt_update_abort(update);
 	KUNIT_EXPECT_EQ(test, 0, rig->suspended);
 	KUNIT_EXPECT_EQ(test, tables, rig->nr_tables);
-	/* The root grows with a valid last entry, and its old memory gets a last update. */
+	/* A root whose last entry is valid grows, and its old memory gets a last update. */
 	map_vram(rig, FAR, VRAM, SZ_64K);
 	KUNIT_EXPECT_EQ(test, 16384, root_entries(rig));
 	KUNIT_EXPECT_EQ(test, 1, updates(rig, 1, NOTED));
 	mmu_rig_check(rig, 1, last, SZ_2M);
-	/* A mapping far away keeps the root large, and so does one at half the distance. */
+	/*
+	 * Changes of other addresses don't shrink the root while an entry in its upper half is
+	 * used, or one in its second quarter.
+	 */
 	map_vram(rig, VA, VRAM, SZ_4K);
 	KUNIT_EXPECT_EQ(test, 16384, root_entries(rig));
 	mmu_rig_check(rig, 1, FAR, SZ_128K);
@@ -202,8 +207,9 @@ static void edge_root(struct kunit *test, bool dual)
 }
 
 /*
- * A change of the root that is aborted changes nothing; the root grows and shrinks with its
- * content.
+ * If a change that enlarges the root is aborted, its tables are freed and contexts resumed. The
+ * root grows for a far mapping, and stays large while more than a quarter of its entries is needed,
+ * without and with dual PTEs.
  */
 static void edge_roots(struct kunit *test)
 {
@@ -211,7 +217,10 @@ static void edge_roots(struct kunit *test)
 	edge_root(test, true);
 }
 
-/* If a larger root can't be allocated, the old one stays and the kernel keeps no memory. */
+/*
+ * If memory for a larger root can't be allocated, prepare returns -ENOMEM: the old root stays, no
+ * other table is left, and no contexts are suspended.
+ */
 static void edge_root_fails(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
@@ -230,14 +239,17 @@ static void edge_root_fails(struct kunit *test)
 	mmu_rig_check(rig, 1, VA, SZ_16K);
 }
 
-/* A root larger than VRAM could hold is refused without an allocation. */
+/*
+ * Addresses for which the root would take more than half of VRAM are refused, without an
+ * allocation.
+ */
 static void edge_root_vram(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
 	struct pagoda_map map = { .kind = PAGODA_MAP_ZERO, .size = SZ_4K };
 	u32 allocs = rig->nr_allocs;
 
-	/* 16384 entries take 128 KiB. */
+	/* 16384 entries take 128 KiB, half of 256 KiB: VRAM is rounded down to a power of two. */
 	rig->limits.vram_size = SZ_256K + SZ_128K;
 	map.va = 16384ull * SZ_2M;
 	KUNIT_EXPECT_EQ(test, -EINVAL, mmu_rig_change(rig, 1, &map, 1));
@@ -247,7 +259,7 @@ static void edge_root_vram(struct kunit *test)
 	rig->limits.vram_size = MMU_RIG_VRAM;
 }
 
-/* An evicted root may be resized. */
+/* A change that needs a larger root while the root is evicted makes the larger root resident. */
 static void edge_root_away(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
@@ -261,7 +273,7 @@ static void edge_root_away(struct kunit *test)
 	mmu_rig_check(rig, 1, FAR, SZ_2M);
 }
 
-/* More large pages than one operation has entries: they are split. */
+/* A map with more large pages than an UPDATE_PAGE_TABLE may write entries takes several updates. */
 static void edge_many_large(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
@@ -283,7 +295,10 @@ static void edge_many_large(struct kunit *test)
 
 /* ---- Evicted tables ----------------------------------------------------------------- */
 
-/* An evicted table faults, can be restored, and is the source of copies meanwhile. */
+/*
+ * Addresses whose leaf table is evicted fault until the table is restored; meanwhile the entries of
+ * the table can be copied.
+ */
 static void edge_evicted(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 3, false, false);
@@ -296,17 +311,17 @@ static void edge_evicted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, reason_at(rig, VA));
 	mmu_rig_evict(rig, 1, leaf_of(rig, VA));
 	KUNIT_EXPECT_EQ(test, 1, updates(rig, 0, NOTED));
-	/* Cached translations are flushed; now the device caches that the entry is invalid. */
+	/* The eviction flushed the TLB; by this access the TLB caches an invalid entry. */
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, reason_at(rig, VA));
 	KUNIT_ASSERT_EQ(test, 0, mmu_rig_restore(rig, 1));
 	KUNIT_EXPECT_EQ(test, 0, reason_at(rig, VA));
 	mmu_rig_check(rig, 1, VA, SZ_16K);
-	/* Entries of an evicted table are copied from the driver's own record of mappings. */
+	/* Entries of an evicted table are copied from words, the driver's copy of them. */
 	mmu_rig_evict(rig, 1, leaf_of(rig, VA));
 	KUNIT_ASSERT_EQ(test, 0, mmu_rig_copy(rig, 1, &copy, 1));
 	KUNIT_ASSERT_EQ(test, 0, mmu_rig_restore(rig, 1));
 	mmu_rig_check(rig, 1, VA + SZ_1G, SZ_64K);
-	/* An evicted table that is empty by then needn't be restored. */
+	/* An evicted table whose last mapping is removed needn't be restored. */
 	unmap(rig, copy.dst, SZ_4K);
 	mmu_rig_evict(rig, 1, leaf_of(rig, VA));
 	unmap(rig, VA, SZ_8K);
@@ -335,7 +350,7 @@ static void edge_evicted_upper(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, reason_at(rig, VA + SZ_4M));
 }
 
-/* A root doesn't shrink below a mapping whose table is evicted. */
+/* The root doesn't shrink so far that an address whose leaf table is evicted has no root entry. */
 static void edge_evicted_far(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, false);
@@ -343,7 +358,7 @@ static void edge_evicted_far(struct kunit *test)
 	map_vram(rig, FAR, VRAM, SZ_64K);
 	mmu_rig_evict(rig, 1, leaf_of(rig, FAR));
 	KUNIT_EXPECT_NE(test, 0u, reason_at(rig, FAR));
-	/* Each change looks whether the root can shrink. */
+	/* Each change shrinks the root if possible. */
 	map_vram(rig, VA, VRAM + SZ_4M, SZ_4K);
 	map_vram(rig, VA, VRAM + SZ_4M, SZ_8K);
 	KUNIT_ASSERT_EQ(test, 0, mmu_rig_restore(rig, 1));
@@ -353,8 +368,8 @@ static void edge_evicted_far(struct kunit *test)
 }
 
 /*
- * The device lost its memory, and the tables' garbage would translate: a rebuild writes valid and
- * invalid entries.
+ * Tables in VRAM hold garbage that would translate, as after a loss of the device's memory: a
+ * rebuild writes all entries, invalid ones too.
  */
 static void rebuild_run(struct mmu_rig *rig)
 {
@@ -369,7 +384,7 @@ static void rebuild_run(struct mmu_rig *rig)
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_rebuild(rig, 1));
 	mmu_rig_check(rig, 1, VA - SZ_2M, SZ_2M * 4);
 	mmu_rig_check(rig, 1, VA + SZ_1G - SZ_2M, SZ_2M * 2);
-	/* Entries unmapped before the loss, and mapped after it. */
+	/* Map an address that was unmapped at the loss, and unmap an address that was mapped. */
 	map_vram(rig, VA + 9 * SZ_4K, VRAM + SZ_8M, SZ_4K);
 	unmap(rig, VA, SZ_4K);
 	mmu_rig_check(rig, 1, VA, SZ_2M);
@@ -386,7 +401,7 @@ static void edge_rebuild(struct kunit *test)
 	}
 }
 
-/* The rebuild of a root that grew makes all entries invalid that the space doesn't use. */
+/* The rebuild of a root that has grown makes all entries invalid that the space doesn't use. */
 static void edge_rebuild_large_root(struct kunit *test)
 {
 	u32 i;
@@ -402,7 +417,7 @@ static void edge_rebuild_large_root(struct kunit *test)
 		mmu_rig_check(rig, 1, VA - SZ_2M, SZ_2M * 4);
 		mmu_rig_check(rig, 1, FAR - SZ_4M, SZ_4M);
 		mmu_rig_check(rig, 1, FAR, SZ_2M);
-		/* Between the two, where the first 512 entries end. */
+		/* Between VA and FAR, where the root's first 512 entries end. */
 		mmu_rig_check(rig, 1, SZ_1G - SZ_2M, SZ_4M);
 	}
 }
@@ -410,8 +425,9 @@ static void edge_rebuild_large_root(struct kunit *test)
 /* ---- Allocations named by updates --------------------------------------------------- */
 
 /*
- * Expects updates of leaves to name the allocation and offset that were mapped at their addresses;
- * returns the number of pages.
+ * Expects the emitted updates that map addresses from @va to @va + @size in leaf tables to name
+ * @allocation and the offset of their first address, which is @at for @va. Returns how many entries
+ * these updates write.
  */
 static u32 expect_quotes(struct mmu_rig *rig, u64 va, u64 size, u64 allocation, u64 at)
 {
@@ -431,8 +447,8 @@ static u32 expect_quotes(struct mmu_rig *rig, u64 va, u64 size, u64 allocation, 
 }
 
 /*
- * Pieces of a mapping that was cut and copied still name their allocation and offset when tables
- * are restored.
+ * A mapping is cut by a later map, and one of its pages copied: when evicted tables are restored,
+ * the updates for each piece name the allocation and offset that the piece shows.
  */
 static void edge_records(struct kunit *test)
 {
@@ -470,7 +486,10 @@ static void edge_records(struct kunit *test)
 
 /* ---- Many tables ----------------------------------------------------------- */
 
-/* A copy over more blocks than an operation has ranges, with one page each, is split. */
+/*
+ * A copy of 20 blocks with a mapped page each, more than one COPY_PAGE_TABLE_ENTRIES has ranges,
+ * copies all of them.
+ */
 static void edge_long_copy(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, 3, false, true);
@@ -487,7 +506,7 @@ static void edge_long_copy(struct kunit *test)
 		mmu_rig_check(rig, 1, copy.dst + i * SZ_2M, SZ_8K);
 }
 
-/* One change of more tables than there are windows uses windows several times. */
+/* One change may write more tables than there are table windows: windows are used several times. */
 static void edge_many_tables(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, 3, false, true);
@@ -508,7 +527,10 @@ static void edge_many_tables(struct kunit *test)
 
 /* ---- Aborted and refused changes ---------------------------------------------------- */
 
-/* An aborted change leaves contexts running and no trace. */
+/*
+ * Aborting a change resumes contexts and leaves nothing behind: the same change can be prepared
+ * again and committed.
+ */
 static void edge_abort(struct kunit *test)
 {
 	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
@@ -562,7 +584,10 @@ static void edge_refusals(struct kunit *test)
 	mmu_rig_check(rig, 1, map.va, SZ_8K);
 }
 
-/* A root must fit into the windows as a whole: addresses that need a larger one are refused. */
+/*
+ * In GPU_VIRTUAL mode the whole root must fit into the table windows: addresses that need a larger
+ * root are refused.
+ */
 static void edge_reach(struct kunit *test)
 {
 	struct pagoda_map map = { .kind = PAGODA_MAP_ZERO, .size = SZ_4K };
@@ -576,7 +601,7 @@ static void edge_reach(struct kunit *test)
 	}
 }
 
-/* Only page sizes of the device are used. */
+/* For a device with 4 KiB pages only, no entry is large and no table has 64 KiB entries. */
 static void edge_page_sizes(struct kunit *test)
 {
 	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
@@ -594,7 +619,10 @@ static void edge_page_sizes(struct kunit *test)
 	unmap(rig, VA, SZ_4M);
 }
 
-/* One update maps 4 MiB, two whole blocks, and then changes a part of the second block. */
+/*
+ * One change has two maps: the first maps two whole blocks, the second maps or unmaps a part of the
+ * second block.
+ */
 static void edge_part_of_a_block(struct kunit *test)
 {
 	static const struct {

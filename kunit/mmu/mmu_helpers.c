@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A device and an owner for page tables; see mmu_helpers.h. */
+/* Rig for tests of mmu/: a device, and an owner of page tables; see mmu_helpers.h. */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
@@ -12,7 +12,7 @@
 #define MMU_RIG_NR	(MMU_RIG_TABLES / VIRTIO_PAGODA_PAGE_SIZE)
 #define MMU_RIG_PRIV	4096
 
-/* Addresses of data are computed from it and never read: data has no backing. */
+/* Base of the made-up CPU addresses of data in system memory, which is never accessed. */
 u8 mmu_rig_nothing;
 
 static void *rig_span(void *context, u64 bus, u64 want, u64 *got)
@@ -31,7 +31,7 @@ static void *rig_span(void *context, u64 bus, u64 want, u64 *got)
 
 static const struct pagoda_engine_ops rig_engine_ops = { .system_span = rig_span };
 
-/* ---- The owner ------------------------------------------------------------- */
+/* ---- The owner of page tables: struct pagoda_mmu_ops ----------------------- */
 
 static int rig_table_alloc(void *owner, void *data, u32 level, u32 size,
 			   struct pagoda_table_memory *memory)
@@ -125,7 +125,7 @@ static const struct pagoda_mmu_ops rig_mmu_ops = {
 	.resume = rig_resume,
 };
 
-/* ---- The stream ------------------------------------------------------------ */
+/* ---- Building and executing what mmu/ emits -------------------------------- */
 
 static void rig_fresh(struct mmu_rig *rig)
 {
@@ -139,7 +139,7 @@ static void rig_fresh(struct mmu_rig *rig)
 	};
 }
 
-/* Has the engine execute what was built. */
+/* Has the engine execute the buffer built so far, without a fault, and starts an empty one. */
 void mmu_rig_execute(struct mmu_rig *rig)
 {
 	struct pagoda_engine_run run;
@@ -157,7 +157,10 @@ void mmu_rig_execute(struct mmu_rig *rig)
 	rig_fresh(rig);
 }
 
-/* A window is flushed after it changed and before anything uses it (C72). */
+/*
+ * Expects a flush of the paging space, which has all windows, between an update of the paging space
+ * and any other operation (C72).
+ */
 static void rig_window(struct mmu_rig *rig, const struct pagoda_paging_op *op)
 {
 	bool update = op->operation == VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE;
@@ -211,7 +214,7 @@ static void rig_emit(void *arg, struct pagoda_paging_op *op)
 	}
 }
 
-/* Forgets what was emitted so far. */
+/* Starts noting and counting operations anew: forgets those that were emitted so far. */
 void mmu_rig_begin(struct mmu_rig *rig)
 {
 	rig->encoded = 0;
@@ -219,7 +222,10 @@ void mmu_rig_begin(struct mmu_rig *rig)
 	rig->nr_seen = 0;
 }
 
-/* Expects the table windows to be empty (C78). */
+/*
+ * Expects all entries of table windows to be invalid (C78), and the last change of a window to be
+ * flushed.
+ */
 static void rig_check_windows(struct mmu_rig *rig)
 {
 	u64 first = pagoda_slot_address(PAGODA_SLOT_WINDOWS), va, entry, size;
@@ -254,7 +260,10 @@ static void rig_commit(struct mmu_rig *rig, u32 space, struct pagoda_pt_update *
 	KUNIT_EXPECT_EQ(rig->test, 0, rig->suspended);
 }
 
-/* Maps ranges, in the plain list, too. Returns 0 or the error of pagoda_space_prepare(). */
+/*
+ * Maps or unmaps ranges of a space as @maps say, and enters them into the plain list of expected
+ * mappings. Returns 0 or the error of pagoda_space_prepare().
+ */
 int mmu_rig_change(struct mmu_rig *rig, u32 space, const struct pagoda_map *maps, u32 nr_maps)
 {
 	struct pagoda_pt_update *update;
@@ -270,7 +279,10 @@ int mmu_rig_change(struct mmu_rig *rig, u32 space, const struct pagoda_map *maps
 	return 0;
 }
 
-/* Invalidates a range, as a move of the memory does. */
+/*
+ * Makes a range invalid, as the driver does when the mapped memory moves; removes the range from
+ * the plain list of expected mappings.
+ */
 void mmu_rig_invalidate(struct mmu_rig *rig, u32 space, u64 va, u64 size)
 {
 	struct pagoda_paging_cost cost;
@@ -287,7 +299,10 @@ void mmu_rig_invalidate(struct mmu_rig *rig, u32 space, u64 va, u64 size)
 		mmu_rig_set_page(rig, space, page, NULL);
 }
 
-/* Copies entries. Returns 0 or the error of pagoda_space_prepare_copy(). */
+/*
+ * Copies page-table entries as @copies say, and the pages' expected mappings in the plain list.
+ * Returns 0 or the error of pagoda_space_prepare_copy().
+ */
 int mmu_rig_copy(struct mmu_rig *rig, u32 space, const struct pagoda_space_copy *copies, u32 nr)
 {
 	struct pagoda_pt_update *update;
@@ -323,8 +338,8 @@ static u8 *rig_address(struct mmu_rig *rig, u32 segment, u64 address)
 }
 
 /*
- * Returns the cookie of a space's root, or of a random table below, which is found as the
- * device finds it; NULL if there is no root.
+ * Returns the cookie of a space's root if @root, else of a random table below the root, found by
+ * walking entries as the device does. Returns NULL if the space has no such table.
  */
 void *mmu_rig_any_table(struct mmu_rig *rig, u32 space, bool root)
 {
@@ -357,7 +372,7 @@ void *mmu_rig_any_table(struct mmu_rig *rig, u32 space, bool root)
 	return root || level != rig->variant.levels - 1 ? table : NULL;
 }
 
-/* Evicts a table, and overwrites its memory. */
+/* Evicts the table with @cookie, then overwrites and frees its memory. */
 void mmu_rig_evict(struct mmu_rig *rig, u32 space, void *cookie)
 {
 	u64 before = pagoda_space_table_bytes(rig->spaces[space]);
@@ -386,7 +401,10 @@ int mmu_rig_restore(struct mmu_rig *rig, u32 space)
 	return 0;
 }
 
-/* Writes all tables anew; returns 0 or the error of pagoda_space_prepare_rebuild(). */
+/*
+ * Writes all resident tables again, as after a loss of the device's memory; returns 0 or the error
+ * of pagoda_space_prepare_rebuild().
+ */
 int mmu_rig_rebuild(struct mmu_rig *rig, u32 space)
 {
 	struct pagoda_pt_update *update;
@@ -397,7 +415,7 @@ int mmu_rig_rebuild(struct mmu_rig *rig, u32 space)
 	return ret;
 }
 
-/* Fills all tables in VRAM with garbage that would translate as valid entries. */
+/* Fills the tables of all spaces in VRAM with garbage that would translate as valid entries. */
 void mmu_rig_scribble(struct mmu_rig *rig)
 {
 	unsigned long page;
@@ -406,7 +424,10 @@ void mmu_rig_scribble(struct mmu_rig *rig)
 		memset(rig->vram.memory + page * MMU_RIG_PAGE, 0x21, MMU_RIG_PAGE);
 }
 
-/* Returns how often an operation was emitted for an address space since mmu_rig_begin(). */
+/*
+ * Returns how many operations with @opcode were emitted since mmu_rig_begin(): of FLUSH_TLB and
+ * UPDATE_PAGE_TABLE only those of @space, of other opcodes all.
+ */
 u32 mmu_rig_count(struct mmu_rig *rig, u32 opcode, u32 space)
 {
 	u32 i, nr = 0;
@@ -437,7 +458,7 @@ static void rig_make_pool(struct kunit *test, struct mmu_pool *pool)
 	pool->pages = test_vzalloc(test, MMU_RIG_NR * sizeof(*pool->pages));
 	for (i = 0; i < MMU_RIG_NR; i++)
 		pool->pages[i] = vmalloc_to_page(pool->memory + i * MMU_RIG_PAGE);
-	/* Address 0 is never allocated, so that entries that weren't written show. */
+	/* Page 0 is never allocated, so that no valid link to a table has address 0. */
 	__set_bit(0, pool->used);
 }
 
@@ -475,7 +496,7 @@ static void rig_make_engine(struct mmu_rig *rig)
 		.vram_size = engine->vram_size,
 		.aperture_pages = engine->aperture_pages,
 		.max_runs = engine->max_runs,
-		/* Three levels translate fewer bits than a device must have. */
+		/* The engine wants 47 bits or more; three levels translate only 39. */
 		.va_bits = engine->pt_levels == 3 ? 39 : engine->va_bits,
 		.pt_levels = engine->pt_levels,
 		.page_sizes = engine->page_sizes,
@@ -508,8 +529,8 @@ static void rig_close(void *data)
 }
 
 /*
- * Returns a rig whose device is of kind @variant and has empty spaces. @seed chooses the sizes
- * of buffers and the places of tables.
+ * Returns a rig with the device and update mode of @variant, and with empty spaces. @seed decides
+ * about the sizes of buffers, the segments of tables, and the test's other random numbers.
  */
 struct mmu_rig *mmu_rig_make(struct kunit *test, const struct mmu_variant *variant, u64 seed)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A device and an owner for page tables. What mmu/ emits is built into buffers of random sizes and
- * executed by the real engine, and the engine's translations are compared with a plain list of what
- * was mapped. Data is never accessed, so most of VRAM and of system memory has no backing.
+ * Rig for tests of mmu/ without the rest of the driver: the device is the engine of drivers/vgpu,
+ * and the rig itself is the owner that allocates page tables. Operations that mmu/ emits are built
+ * into paging buffers, which the engine executes. Then the engine's translations are compared with
+ * the plain list, which has the expected mapping of each page. Data is never accessed, so only page
+ * tables have memory.
  */
 #ifndef PAGODA_KUNIT_MMU_HELPERS_H
 #define PAGODA_KUNIT_MMU_HELPERS_H
@@ -15,19 +17,20 @@
 #include "mmu/mmu.h"
 
 #define MMU_RIG_PAGE		((u64)VIRTIO_PAGODA_PAGE_SIZE)
-#define MMU_RIG_TABLES		SZ_4M			/* for tables, in each segment */
+#define MMU_RIG_TABLES		SZ_4M			/* bytes for tables in each mmu_pool */
 #define MMU_RIG_VRAM		SZ_1G
-#define MMU_RIG_BUS		0x100000000ull		/* of tables in system memory */
-#define MMU_RIG_DATA_BUS	0x200000000ull		/* of data in system memory */
+#define MMU_RIG_BUS		0x100000000ull		/* first bus address of tables */
+#define MMU_RIG_DATA_BUS	0x200000000ull		/* first bus address of data */
 #define MMU_RIG_SPACES		4
 #define MMU_RIG_SEEN		256
 
 /**
- * struct mmu_variant - A kind of device
+ * struct mmu_variant - Device and update mode of a rig
  * @mode: enum virtio_pagoda_update_mode
  * @levels: Number of levels of page tables
- * @dual: Entries of level 1 hold two tables
- * @not_cached: The TLB doesn't cache invalid entries
+ * @dual: The device has dual PTEs: a level-1 entry may lead to two leaf tables, of 4 KiB and of
+ *	64 KiB pages
+ * @not_cached: The device declares that its TLB doesn't cache invalid entries
  */
 struct mmu_variant {
 	u32 mode;
@@ -38,9 +41,10 @@ struct mmu_variant {
 
 /**
  * struct mmu_pool - Memory for tables in a segment
- * @memory: Memory as the engine sees it
+ * @memory: MMU_RIG_TABLES bytes, which the engine sees at VRAM offset 0, or at bus address
+ *	MMU_RIG_BUS
  * @pages: struct page pointers of @memory
- * @used: A bit for each page
+ * @used: A bit for each page of @memory, set while the page is allocated
  */
 struct mmu_pool {
 	u8 *memory;
@@ -49,10 +53,10 @@ struct mmu_pool {
 };
 
 /**
- * struct mmu_seen - An operation that was emitted
- * @op: The operation; pointers in it may be stale
- * @value: First value of an UPDATE_PAGE_TABLE
- * @suspended: The contexts were suspended
+ * struct mmu_seen - An operation that mmu/ emitted
+ * @op: The operation; its pointers may be stale
+ * @value: First value of an UPDATE_PAGE_TABLE, else 0
+ * @suspended: Contexts were suspended when the operation was emitted
  */
 struct mmu_seen {
 	struct pagoda_paging_op op;
@@ -62,21 +66,23 @@ struct mmu_seen {
 
 /*
  * struct mmu_rig - The device, the owner of tables, and the expected mappings
- * @hold: Buffers are built but not executed
- * @fail_alloc: Number of the next table allocation that fails, 0 = none
- * @suspended: suspend() calls not resumed
- * @nr_suspends: suspend() calls
- * @nr_roots: set_root() calls that gave a root, except for the paging process
- * @roots_while_running: How many of @nr_roots were for a space that had a root and wasn't
- *	suspended
+ * @hold: Set by tests: operations are built into a buffer, which isn't executed
+ * @spread: Set by tests: buffers have random sizes
+ * @fail_alloc: Set by tests: table allocation that fails, counted from now: 1 = the next one, 0 =
+ *	none
+ * @suspended: Number of suspend() calls without their resume() so far
+ * @nr_suspends: Number of suspend() calls
+ * @nr_roots: Number of set_root() calls that gave a root, except for the paging process
+ * @roots_while_running: Number of set_root() calls that replaced the root of a space while no
+ *	contexts were suspended
  * @has_root: A bit for each space that has a root
  * @freed_with: Fence of the last table_free()
- * @unflushed: A window changed since windows were last flushed
- * @encoded: Bytes built since mmu_rig_begin()
- * @maps: Expected mapping of each page of each space, in pieces, see mmu_rig_page()
- * @piece: Piece that was used last; NULL = none
+ * @unflushed: An entry of the paging space changed since the last flush of that space
+ * @encoded: Bytes of the packets built since mmu_rig_begin()
+ * @maps: The plain list of each space: pages' expected mappings, in pieces, see mmu_rig_page()
+ * @piece: Piece of a plain list that was used last; NULL = none
  * @piece_space: Space of @piece
- * @piece_nr: Number of @piece
+ * @piece_nr: Index of @piece in @maps
  */
 struct mmu_rig {
 	struct kunit *test;
@@ -115,7 +121,7 @@ struct mmu_rig {
 	u32 nr_seen;
 };
 
-/* Pretended CPU address of data: never read nor written. */
+/* Base of the made-up CPU addresses of data in system memory, which is never accessed. */
 extern u8 mmu_rig_nothing;
 
 struct mmu_rig *mmu_rig_make(struct kunit *test, const struct mmu_variant *variant, u64 seed);

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random changes of several spaces on every kind of device. The device then translates, and faults,
- * as a plain list of pages says: checked in one zone after each change, in all zones after each
- * fourth change and at the end.
+ * Random changes of two spaces: maps, unmaps, invalidations, copies, evictions of tables; in each
+ * update mode, with 2 to 4 levels, with and without dual PTEs, and with a TLB that caches invalid
+ * entries or doesn't. The device must translate and fault as the plain list of expected mappings
+ * says. This is checked in one zone (range of addresses, zone_base()) after each change, in all
+ * zones of the changed space after each fourth change, and in all spaces at the end.
  */
 #include "mmu/mmu.h"
 #include "paging/paging.h"
 #include "rig/prove.h"
 #include "mmu_helpers.h"
 
-/* Fewer where the compiler checks every access; the kernel without these checks does them all. */
+/* Number of random changes; fewer with KASAN, which makes each slow. */
 #define STEPS		(IS_ENABLED(CONFIG_KASAN) ? 12 : 40)
 #define ZONE_BLOCKS	3
 #define ZONE_BYTES	((u64)ZONE_BLOCKS * SZ_2M)
 #define MAX_EXTENTS	8
 #define MAX_MAPS	3
 
-/* The usual addresses, then across 1 GiB, then far away. */
+/* Returns the first address of a zone: 0 is at low addresses, 1 spans 1 GiB, 2 is far away. */
 static u64 zone_base(const struct mmu_variant *variant, u32 zone)
 {
 	const u64 far = variant->levels == 2 ? 20ull * SZ_1G :
@@ -26,7 +28,7 @@ static u64 zone_base(const struct mmu_variant *variant, u32 zone)
 	return bases[zone];
 }
 
-/* A map and the memory it refers to. */
+/* The memory of a random map: extents, or an ADL with its pages. */
 struct random_map {
 	struct pagoda_map_extent extents[MAX_EXTENTS];
 	struct pagoda_adl adl;
@@ -38,7 +40,7 @@ static u32 random_below(struct mmu_rig *rig, u32 limit)
 	return prandom_u32_state(&rig->rnd) % limit;
 }
 
-/* Sizes and addresses are multiples of a block, a chunk or a page. */
+/* Returns the unit of random sizes and addresses: a block, a chunk or a page. */
 static u64 random_unit(struct mmu_rig *rig)
 {
 	static const u64 units[] = { SZ_2M, SZ_64K, SZ_64K, SZ_4K };
@@ -95,7 +97,7 @@ static void random_adl(struct mmu_rig *rig, struct random_map *random, struct pa
 	map->adl = &random->adl;
 }
 
-/* Memory of a window repeats; the range may begin and end within the window. */
+/* Gives one of three maps a window that repeats; the range may begin and end within the window. */
 static void random_window(struct mmu_rig *rig, struct pagoda_map *map)
 {
 	u64 pages = map->size / SZ_4K, unit = random_unit(rig) / SZ_4K;
@@ -137,7 +139,7 @@ static void step_maps(struct mmu_rig *rig, u32 space, struct random_map *random)
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, space, maps, nr));
 }
 
-/* Whole blocks only, because a large page can't be invalidated in part. */
+/* Invalidates random whole blocks, because a large page can't be invalidated in part. */
 static void step_invalidate(struct mmu_rig *rig, u32 space)
 {
 	u64 va, size;
@@ -161,7 +163,7 @@ static void step_evict(struct mmu_rig *rig, u32 space)
 			pagoda_space_detach(rig->spaces[space]);
 		mmu_rig_evict(rig, space, table);
 	}
-	/* Mappings change while tables are evicted. */
+	/* Half of the time mappings change while tables are evicted. */
 	if (random_below(rig, 2))
 		step_invalidate(rig, space);
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_restore(rig, space));
@@ -183,7 +185,7 @@ static void step_copy(struct mmu_rig *rig, u32 space)
 				random_below(rig, half / unit / 2) * unit;
 		if (random_below(rig, 2))
 			continue;
-		/* Overlapping, a little further up or down. */
+		/* The destination is up to 16 units above or below: both may overlap. */
 		copies[i].dst = copies[i].src + (1 + random_below(rig, 16)) * unit;
 		if (random_below(rig, 2))
 			swap(copies[i].src, copies[i].dst);

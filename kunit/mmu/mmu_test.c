@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is emitted for changes of page tables, in which order, and what isn't. */
+/*
+ * Tests of the operations that mmu/ emits for changes of page tables: which, in which order, and
+ * when none. Also of large and 64 KiB entries, resized roots, repeating windows, copies, failed
+ * allocations, the fence with which tables are freed, and refused maps.
+ */
 #include <linux/dma-fence.h>
 #include "mmu/mmu.h"
 #include "paging/paging.h"
@@ -37,7 +41,7 @@ static void unmap(struct mmu_rig *rig, u64 va, u64 size)
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &map, 1));
 }
 
-/* Returns the @n-th update of space 1, or NULL behind the last one. */
+/* Returns emitted update @n of space 1, counted from 0, or NULL behind the last one. */
 static const struct mmu_seen *update_seen(struct mmu_rig *rig, u32 n)
 {
 	u32 i;
@@ -50,7 +54,10 @@ static const struct mmu_seen *update_seen(struct mmu_rig *rig, u32 n)
 	return NULL;
 }
 
-/* An aligned contiguous range of 2 MiB is one entry of level 1, without a leaf table. */
+/*
+ * Contiguous memory, aligned to 2 MiB, is mapped by one level-1 entry per 2 MiB, without leaf
+ * tables.
+ */
 static void mmu_large(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
@@ -70,7 +77,7 @@ static void mmu_large(struct kunit *test)
 		}
 	}
 	KUNIT_EXPECT_EQ(test, 1, large);
-	/* One page off: leaf entries, without the bit. */
+	/* Memory that is one page off is mapped by leaf entries, without PTE_LARGE. */
 	map_vram(rig, VA + SZ_1G, VRAM + SZ_4K, SZ_2M);
 	for (i = 0, large = 0; (seen = update_seen(rig, i)); i++)
 		large += !!(seen->value & VIRTIO_PAGODA_PTE_LARGE);
@@ -79,7 +86,10 @@ static void mmu_large(struct kunit *test)
 	mmu_rig_check(rig, 1, VA + SZ_1G, SZ_2M);
 }
 
-/* Updates of leaves name the mapping's allocation, offset and driver protection. */
+/*
+ * Updates that map pages in leaf tables name the mapping's allocation, offset and DriverProtection;
+ * all other updates name none.
+ */
 static void mmu_quotes(struct kunit *test)
 {
 	const u64 protection = PAGODA_PROTECTION_UNIQUE | 0xabc;
@@ -114,7 +124,7 @@ static void mmu_quotes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, leaves);
 }
 
-/* Returns whether update @n is the first, or the last, of its table. */
+/* Returns whether emitted update @n is the first one of its table, or, if @last, the last one. */
 static bool update_is_edge(struct mmu_rig *rig, u32 n, bool last)
 {
 	u64 address = update_seen(rig, n)->op.update_page_table.table_address;
@@ -130,8 +140,8 @@ static bool update_is_edge(struct mmu_rig *rig, u32 n, bool last)
 }
 
 /*
- * The first update of a table clears the whole table with INITIAL, the last one clears it with
- * NOTIFY_EVICTION.
+ * The first update of a table, with INITIAL, and the last one, with NOTIFY_EVICTION, make all
+ * entries of the table invalid.
  */
 static void mmu_first_and_last(struct kunit *test)
 {
@@ -164,7 +174,7 @@ static void mmu_first_and_last(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, update->flags & VIRTIO_PAGODA_UPDATE_REPEAT);
 		KUNIT_EXPECT_EQ(test, 0, seen->value);
 	}
-	/* The leaf table and the one above; the root stays. */
+	/* The leaf table and the level-1 table get a last update; the root stays. */
 	KUNIT_EXPECT_EQ(test, 2, notes);
 }
 
@@ -197,7 +207,7 @@ static void mmu_flushes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, flushes(rig));
 }
 
-/* If the TLB may cache invalid entries, it is flushed when they become valid. */
+/* If the TLB may cache invalid entries, the TLB is flushed when an invalid entry becomes valid. */
 static void mmu_flushes_invalid(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -207,14 +217,14 @@ static void mmu_flushes_invalid(struct kunit *test)
 	variant.not_cached = false;
 	rig = make(test, &variant);
 	map_vram(rig, VA, VRAM, SZ_8K);
-	/* Now the device caches that the entry is invalid. */
+	/* By this access the device caches that the entries are invalid. */
 	mmu_rig_check(rig, 1, VA + SZ_8K, SZ_8K);
 	map_vram(rig, VA + SZ_8K, VRAM, SZ_8K);
 	KUNIT_EXPECT_EQ(test, 1, flushes(rig));
 	mmu_rig_check(rig, 1, VA, SZ_16K);
 }
 
-/* Returns the updates of a space, all of which are expected to use the rig's @mode. */
+/* Returns the number of emitted updates of @space, and expects all of them to use @mode. */
 static u32 modes_count(struct mmu_rig *rig, u32 space, u32 mode)
 {
 	u32 i, count = 0;
@@ -231,7 +241,10 @@ static u32 modes_count(struct mmu_rig *rig, u32 space, u32 mode)
 	return count;
 }
 
-/* Every update of every space, the paging process's too, uses the mode of the device. */
+/*
+ * Every emitted update, of VMs' spaces and of the paging space, uses the update mode that mmu/ was
+ * made with.
+ */
 static void mmu_modes(struct kunit *test)
 {
 	struct pagoda_map_extent extent = { VIRTIO_PAGODA_SEGMENT_VRAM, VRAM + SZ_4K, SZ_8K };
@@ -255,8 +268,8 @@ static void mmu_modes(struct kunit *test)
 }
 
 /*
- * A leaf table of 64 KiB pages is replaced by one of 4 KiB pages with the same content, while
- * contexts are suspended.
+ * When a 4 KiB page is mapped in a block with a table of 64 KiB entries, a table of 4 KiB entries
+ * with the same mappings replaces that table, while contexts are suspended.
  */
 static void mmu_demotion(struct kunit *test)
 {
@@ -287,7 +300,10 @@ static void mmu_demotion(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, kept);
 }
 
-/* With dual PTEs the entry of one table is cleared before entries of the other are written. */
+/*
+ * With dual PTEs, when a chunk changes from the 64 KiB table to the 4 KiB table or back, the old
+ * entries are made invalid before the new ones are valid.
+ */
 static void mmu_dual(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -338,7 +354,7 @@ static u64 root_entries(struct mmu_rig *rig)
 	return root.entries;
 }
 
-/* The root of two levels grows and shrinks with the addresses mapped. */
+/* With two levels of tables the root grows and shrinks with the highest address that is mapped. */
 static void mmu_root_resize(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -357,7 +373,10 @@ static void mmu_root_resize(struct kunit *test)
 	mmu_rig_check(rig, 1, VA, SZ_16K);
 	mmu_rig_check(rig, 1, far, SZ_2M);
 	PAGODA_PROVES(C124, C125);
-	/* The entry is valid and in memory, but behind the end of a shorter root. */
+	/*
+	 * The root entry of @far is valid, but the device doesn't use entries behind the end of the
+	 * root that was set: here 512.
+	 */
 	pagoda_space_root(rig->spaces[1], &root);
 	KUNIT_ASSERT_EQ(test, VIRTIO_PAGODA_FAULT_NONE,
 			pagoda_engine_root_set(&rig->engine, 1, root.segment, root.address, 512));
@@ -374,14 +393,14 @@ static void mmu_root_resize(struct kunit *test)
 	mmu_rig_check(rig, 1, VA, SZ_32K);
 	mmu_rig_check(rig, 1, far, SZ_8K);
 	/*
-	 * Set for the first time, when it grew and when it shrank, each time with contexts
-	 * suspended.
+	 * The root was set three times: the first one; then, with contexts suspended, the larger
+	 * and the smaller one.
 	 */
 	KUNIT_EXPECT_EQ(test, 3, rig->nr_roots);
 	KUNIT_EXPECT_EQ(test, 0, rig->roots_while_running);
 }
 
-/* An entry that maps 64 KiB has the same low 16 bits in both addresses: zeros. */
+/* A 64 KiB entry is used only if virtual and memory address are both multiples of 64 KiB. */
 static void mmu_64k(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -408,15 +427,16 @@ static void mmu_64k(struct kunit *test)
 		}
 		mmu_rig_check(rig, 1, VA, SZ_512K);
 	}
-	/* With dual PTEs also within mappings that begin in the middle of 64 KiB. */
+	/*
+	 * With dual PTEs, chunks inside a mapping that begins in the middle of a chunk have 64 KiB
+	 * entries, too.
+	 */
 	KUNIT_EXPECT_EQ(test, 64, large[0]);
 	KUNIT_EXPECT_GT(test, large[1], 64);
 	KUNIT_EXPECT_GT(test, small, 0);
 }
 
-/*
- * Whichever table allocation fails, the change returns -ENOMEM, emits nothing and changes nothing.
- */
+/* Whichever table allocation fails, prepare returns -ENOMEM, and nothing is emitted or changed. */
 static void mmu_no_memory(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
@@ -432,7 +452,7 @@ static void mmu_no_memory(struct kunit *test)
 	u64 bytes;
 	int ret;
 
-	/* One table of 64 KiB pages has to be replaced. */
+	/* The change has to replace this table of 64 KiB entries. */
 	map_vram(rig, VA, VRAM, SZ_64K);
 	tables = rig->nr_tables;
 	bytes = pagoda_space_table_bytes(rig->spaces[1]);
@@ -456,7 +476,10 @@ static void mmu_no_memory(struct kunit *test)
 	mmu_rig_check(rig, 1, (u64)SZ_1G - SZ_4M, 4 * SZ_2M);
 }
 
-/* The device copies the entries that are there when it executes the copy. */
+/*
+ * COPY_PAGE_TABLE_ENTRIES copies the entries that the source has when the device executes the
+ * operation, not those that the source had when the operation was emitted.
+ */
 static void mmu_copy_late(struct kunit *test)
 {
 	const struct pagoda_space_copy copy = { .src = VA, .dst = VA + SZ_1G, .size = SZ_8K };
@@ -491,7 +514,7 @@ static void mmu_copy_late(struct kunit *test)
 				       &found));
 }
 
-/* If the CPU writes tables, it copies entries without an operation. */
+/* In CPU_VIRTUAL mode entries are copied by updates, without COPY_PAGE_TABLE_ENTRIES. */
 static void mmu_copy_by_cpu(struct kunit *test)
 {
 	const struct pagoda_space_copy copy = { .src = VA, .dst = VA + SZ_1G, .size = SZ_8K };
@@ -507,7 +530,10 @@ static void mmu_copy_by_cpu(struct kunit *test)
 	mmu_rig_check(rig, 1, copy.dst, SZ_16K);
 }
 
-/* A repeated window maps the same pages as a list of the window repeated would. */
+/*
+ * A map with a window shows the window's pages again and again, from @first on, and no update
+ * writes entries across the end of the window.
+ */
 static void mmu_repeats(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
@@ -558,8 +584,8 @@ static void mmu_repeats(struct kunit *test)
 }
 
 /*
- * Overlapping copies in both directions, within a table and across its end; a second copy reads the
- * result of the first.
+ * Overlapping copies in both directions, within a table and across its end, have the result of
+ * memmove() in every update mode; in a list, later copies read what earlier copies wrote.
  */
 static void mmu_copy_over_itself(struct kunit *test)
 {
@@ -584,14 +610,18 @@ static void mmu_copy_over_itself(struct kunit *test)
 		}
 		KUNIT_ASSERT_EQ(test, 0, mmu_rig_copy(rig, 1, copies, ARRAY_SIZE(copies)));
 		mmu_rig_check(rig, 1, VA, SZ_4M);
-		/* COPY_PAGE_TABLE_ENTRIES isn't used, because executing it twice would be wrong. */
+		/*
+		 * COPY_PAGE_TABLE_ENTRIES isn't used: executing it again would copy changed
+		 * entries.
+		 */
 		KUNIT_EXPECT_EQ(test, 0,
 				mmu_rig_count(rig, VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES, 1));
 	}
 }
 
 /*
- * Tables are freed with the fence of the flush, and their pages count as tables until it signals.
+ * table_free() of a dropped table gets the fence behind the flush, and pagoda_mmu_table_page()
+ * finds the pages of the table until that fence has signalled.
  */
 static void mmu_free_behind_flush(struct kunit *test)
 {
@@ -619,7 +649,7 @@ static void mmu_free_behind_flush(struct kunit *test)
 	mmu_rig_check(rig, 1, VA, SZ_8K);
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
-	/* The next table that is created frees them. */
+	/* Creating a table frees dropped tables whose fence has signalled. */
 	map_vram(rig, VA + SZ_1G, VRAM, SZ_8K);
 	mmu_rig_check(rig, 1, VA + SZ_1G, SZ_8K);
 }

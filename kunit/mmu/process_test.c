@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The paging process: its page tables, its windows, and what can change them. */
+/*
+ * Tests of the paging process: its page tables when made, rebuilt, and while all else is evicted;
+ * mappings in scratch windows and table windows; a flush that the CPU executed; and devices with
+ * which VidMm can't be created.
+ */
 #include <linux/dma-fence.h>
 #include <linux/prandom.h>
 #include <linux/sizes.h>
@@ -9,7 +13,7 @@
 #define VRAM	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define CPU	DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 
-/* Returns a word of a table by the address the device uses. */
+/* Returns where the CPU finds the table's word that the device finds at @address of @segment. */
 static u64 *process_word(struct pagoda_rig *rig, u32 segment, u64 address)
 {
 	if (segment == VIRTIO_PAGODA_SEGMENT_VRAM)
@@ -18,7 +22,11 @@ static u64 *process_word(struct pagoda_rig *rig, u32 segment, u64 address)
 	return page_address(pfn_to_page(PHYS_PFN(address))) + offset_in_page(address);
 }
 
-/* Walks the device's tables without calling the device; false if the address isn't valid. */
+/*
+ * Walks the tables of the paging space as the device does, from the root that the device has. Sets
+ * *@entry to the leaf entry of @va, and *@page to the bytes that the entry covers. Returns whether
+ * the entry is valid; false, with both unchanged, if there is no leaf table.
+ */
 static bool process_walk(struct pagoda_rig *rig, u64 va, u64 *entry, u64 *page)
 {
 	const struct pagoda_engine_space *root = &rig->engine.spaces[0];
@@ -49,7 +57,7 @@ static bool process_walk(struct pagoda_rig *rig, u64 va, u64 *entry, u64 *page)
 	return *entry & VIRTIO_PAGODA_PTE_VALID;
 }
 
-/* Returns the first valid address from @from on, or @to. */
+/* Returns the first address from @from on that the paging space maps, at most @to. */
 static u64 process_next_valid(struct pagoda_rig *rig, u64 from, u64 to)
 {
 	u64 entry, page;
@@ -73,7 +81,7 @@ static void expect_as_made(struct kunit *test, struct pagoda_rig *rig)
 		KUNIT_EXPECT_EQ(test, page, PAGE_SIZE);
 		KUNIT_EXPECT_EQ(test, entry & VIRTIO_PAGODA_PTE_ADDRESS_MASK,
 				rig->vidmm->mmu->process->leaf[slot].address);
-		/* In system memory, writable, not executable. */
+		/* The leaf table is mapped as system memory, writable, not executable. */
 		KUNIT_EXPECT_EQ(test, entry & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK,
 				VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_NO_EXECUTE);
 	}
@@ -81,8 +89,9 @@ static void expect_as_made(struct kunit *test, struct pagoda_rig *rig)
 }
 
 /*
- * All tables are complete before any submission, in every shape tables have: walked as the device
- * walks them, only the table windows are mapped.
+ * Creating VidMm completes all tables of the paging space without submissions other than of
+ * MAP_MMU, with 2, 4 and 5 levels, with and without 64 KiB pages and dual PTEs. The system page
+ * table maps all leaf tables, and nothing else is mapped, in particular no window.
  */
 static void process_set_up(struct kunit *test)
 {
@@ -114,8 +123,8 @@ static void process_scribble(struct pagoda_table_memory *table)
 }
 
 /*
- * After a device lost its memory, the rebuild restores all tables without a submission, although
- * the queue is held, and later moves keep content intact.
+ * After the device lost its memory, pagoda_process_rebuild() restores all tables without a
+ * submission, while the device executes nothing; later moves keep content intact.
  */
 static void process_rebuild(struct kunit *test)
 {
@@ -157,8 +166,9 @@ static void process_count_emit(void *arg, struct pagoda_paging_op *op)
 }
 
 /*
- * The rebuild also makes the words of level-1 entries for tables of 64 KiB entries invalid, and
- * windows that were mapped before need no unmap any more.
+ * With dual PTEs, pagoda_process_rebuild() also makes word 1 (for a table of 64 KiB entries) of all
+ * unused level-1 entries invalid. Afterwards unmapping emits nothing for windows that were mapped
+ * before.
  */
 static void process_rebuild_dual(struct kunit *test)
 {
@@ -198,8 +208,8 @@ static void process_rebuild_dual(struct kunit *test)
 }
 
 /*
- * Evicting all of VRAM and of the aperture doesn't move the tables: the root keeps its address in
- * system memory and all tables stay as they were made.
+ * Evicting all of VRAM and of the aperture doesn't move the paging space's tables: the root keeps
+ * its address in system memory and all tables stay as they were made.
  */
 static void process_stays(struct kunit *test)
 {
@@ -300,7 +310,10 @@ static void process_case_make(struct process_case *c, struct rnd_state *rnd)
 	}
 }
 
-/* Returns the address of byte @offset of the mapping. */
+/*
+ * Returns the address of the memory that byte @offset of the mapping shows; sets *@segment to its
+ * segment.
+ */
 static u64 process_case_at(const struct process_case *c, u64 offset, u32 *segment)
 {
 	u64 page = c->map.adl_offset + (offset >> PAGE_SHIFT);
@@ -334,13 +347,13 @@ static void expect_mapped(struct kunit *test, struct pagoda_rig *rig, const stru
 		KUNIT_ASSERT_EQ(test, !!(entry & VIRTIO_PAGODA_PTE_READ_ONLY),
 				!!(c->map.flags & PAGODA_PTE_READ_ONLY));
 	}
-	/* The page after the mapping is invalid. */
+	/* Nothing is mapped in the 1 MiB behind the mapping. */
 	KUNIT_EXPECT_EQ(test, process_next_valid(rig, end, end + SZ_1M), end + SZ_1M);
 }
 
 /*
- * Random mappings appear in both windows page by page as requested, in 4 KiB or 64 KiB pages, and
- * all window entries are invalid again after the unmap.
+ * Random mappings appear in both scratch windows page by page as requested, in 4 KiB or 64 KiB
+ * pages, and all window entries are invalid again after the unmap.
  */
 static void process_windows(struct kunit *test)
 {
@@ -396,7 +409,10 @@ static void process_windows(struct kunit *test)
 	KUNIT_EXPECT_GT(test, large_ones, 0);
 }
 
-/* Emits operations; counts updates that map, and those of them whose protection isn't @expected. */
+/*
+ * Emits operations; counts updates that name an allocation in @nr, and in @nr_wrong those of them
+ * whose DriverProtection isn't @expected.
+ */
 struct process_watch {
 	struct process_user user;
 	u32 nr;
@@ -415,7 +431,7 @@ static void process_watch_emit(void *arg, struct pagoda_paging_op *op)
 	process_user_emit(&watch->user, op);
 }
 
-/* A window's mapping that takes several updates has the driver's protection in each. */
+/* If a map of a scratch window takes several updates, each has the map's DriverProtection. */
 static void process_protection(struct kunit *test)
 {
 	struct process_watch watch = { .expected = 5 };
@@ -451,8 +467,8 @@ static void process_protection(struct kunit *test)
 }
 
 /*
- * Page tables of other address spaces are mapped side by side in table windows: each entry has the
- * table's segment and address, and is invalid after the unmap.
+ * Page tables of other address spaces are mapped in the first and the last table window: each entry
+ * has the table's segment and address, and is invalid after the unmap.
  */
 static void process_table_windows(struct kunit *test)
 {
@@ -494,7 +510,7 @@ static void process_table_windows(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, process_walk(rig, last + SZ_4K, &entry, &page));
 }
 
-/* Returns a page of VRAM that the CPU can reach, filled with @byte. */
+/* Returns a one-page allocation in CPU-visible VRAM, filled with @byte; sets *@extent to it. */
 static struct pagoda_bo *process_page(struct kunit *test, struct pagoda_rig *rig, u8 byte,
 				      struct pagoda_map_extent *extent)
 {
@@ -515,7 +531,10 @@ static struct pagoda_bo *process_page(struct kunit *test, struct pagoda_rig *rig
 	return bo;
 }
 
-/* Maps both windows, and flushes. */
+/*
+ * Maps @src and @dst in the scratch windows, with a flush; returns the VIRTUAL_TRANSFER from one to
+ * the other.
+ */
 static struct pagoda_paging_op process_copy(struct pagoda_rig *rig,
 					    const struct pagoda_map_extent *src,
 					    const struct pagoda_map_extent *dst,
@@ -544,8 +563,9 @@ static struct pagoda_paging_op process_copy(struct pagoda_rig *rig,
 }
 
 /*
- * A flush that the CPU executed in the device's place takes effect: when the device continues,
- * translations that it cached before it failed are gone, and its copy writes the right page.
+ * The device caches translations of the scratch windows, fails, and the CPU executes the rest of
+ * the submission, which maps another source and flushes. When the device executes submissions
+ * again, its cached translations are gone: its copy reads the new source.
  */
 static void process_rescued_flush(struct kunit *test)
 {
@@ -588,7 +608,10 @@ static void process_rescued_flush(struct kunit *test)
 		pagoda_rig_close(bo[i]);
 }
 
-/* Creating a manager fails with -ENODEV if the device lacks what the update mode needs. */
+/*
+ * Creating VidMm fails with -ENODEV if the device lacks operations or virtual addresses that the
+ * update mode needs; GPU_PHYSICAL mode needs neither VIRTUAL_FILL nor virtual addresses.
+ */
 static void process_refused(struct kunit *test)
 {
 	static const struct {
@@ -638,8 +661,8 @@ static void process_refused(struct kunit *test)
 }
 
 /*
- * If the device refuses the root, creating the manager fails with that error and leaves nothing
- * behind.
+ * If the device refuses the root of the paging space, creating VidMm fails with that error and
+ * leaves nothing behind.
  */
 static void process_no_root(struct kunit *test)
 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Promises of the memory manager to the builders at the time of a call: an allocation that is
- * called idle is idle, so is one that is filled, and only one builder runs at a time.
+ * Tests of what VidMm guarantees when it calls a builder: an allocation with AllocationIsIdle has
+ * no unsignalled fence, no GPU work that uses an allocation is outstanding when the allocation is
+ * filled, and only one builder runs at a time. Also, submit, poll and reset of the device never
+ * overlap.
  */
 #include <linux/delay.h>
 #include <linux/sizes.h>
@@ -13,16 +15,16 @@
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define HERE		SZ_4M
-/* Blocks of 8, 2 and 1 page. */
+/* Pages of an allocation: in VRAM three blocks, of 8, 2 and 1 page. */
 #define PAGES		11
-/* How long the test checks that a blocked thread stays blocked. */
+/* Jiffies for which a test waits to see that a blocked thread stays blocked. */
 #define LOOK		(HZ / 10)
 
 static const enum dma_resv_usage usages[] = {
 	DMA_RESV_USAGE_KERNEL, DMA_RESV_USAGE_WRITE, DMA_RESV_USAGE_READ, DMA_RESV_USAGE_BOOKKEEP,
 };
 
-/* Adds a fence to the allocation's reservation that signals when the test says so. */
+/* Adds a fence to the allocation's reservation; user_end() signals the fence. */
 static struct dma_fence *user_begin(struct kunit *test, struct pagoda_bo *bo,
 				    enum dma_resv_usage usage)
 {
@@ -55,7 +57,7 @@ static struct pagoda_bo *busy_bo(struct pagoda_rig *rig)
 	return bo;
 }
 
-/* Waits until the builder has answered ALLOCATION_BUSY @times times. */
+/* Waits until builders have answered ALLOCATION_BUSY @times times in all, and no more often. */
 static void busy_wait(struct pagoda_rig *rig, s64 times)
 {
 	u32 i;
@@ -65,7 +67,11 @@ static void busy_wait(struct pagoda_rig *rig, s64 times)
 	KUNIT_EXPECT_EQ(rig->test, times, atomic64_read(&rig->vidmm->stats.busy_retries));
 }
 
-/* Each build call with AllocationIsIdle found the allocation idle and its reservation locked. */
+/*
+ * Expects that the reservation was locked in each build call of a TRANSFER, that calls without
+ * AllocationIsIdle encoded nothing, and that there were @pieces calls with it, each with the
+ * allocation idle.
+ */
 static void busy_expect(struct kunit *test, struct pagoda_spy *spy, u32 pieces)
 {
 	u32 i, calls = 0;
@@ -82,7 +88,7 @@ static void busy_expect(struct kunit *test, struct pagoda_spy *spy, u32 pieces)
 			continue;
 		}
 		KUNIT_EXPECT_TRUE(test, note->idle);
-		/* An earlier piece of this move is a use of the allocation, too. */
+		/* The piece before used the allocation: the device must have executed it. */
 		KUNIT_EXPECT_GE(test, note->executed, before);
 		before = note->seqno;
 		calls++;
@@ -91,8 +97,8 @@ static void busy_expect(struct kunit *test, struct pagoda_spy *spy, u32 pieces)
 }
 
 /*
- * AllocationIsIdle waits for a fence of any usage: the move doesn't return before the fence
- * signals.
+ * AllocationIsIdle is set only after fences of every usage have signalled: the move waits for a
+ * fence of whatever usage.
  */
 static void contract_idle_of_any_usage(struct kunit *test)
 {
@@ -128,7 +134,10 @@ static bool busy_is_reserved(struct pagoda_bo *bo)
 	return false;
 }
 
-/* Lets the device complete all submissions up to the one in which a piece was found busy. */
+/*
+ * Lets the device complete all submissions up to the one that was open when a piece was found busy,
+ * that one included.
+ */
 static void busy_let(struct pagoda_rig *rig, const struct pagoda_spy *spy)
 {
 	u64 seqno = spy->notes[spy->nr - 1].seqno;
@@ -140,7 +149,10 @@ static void busy_let(struct pagoda_rig *rig, const struct pagoda_spy *spy)
 	pagoda_fake_transport_let(rig->fake, rig->fake->nr_ring);
 }
 
-/* The device completes one piece at a time: the next isn't built before the last is complete. */
+/*
+ * If a move's pieces need the allocation idle, each piece is built only after the device has
+ * completed the piece before, and the reservation stays locked meanwhile.
+ */
 static void contract_idle_of_each_piece(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -180,7 +192,10 @@ static int busy_submit(void *arg)
 	return submit_job(job->client, &job->args);
 }
 
-/* A job that uses the allocation is queued only after the move, and runs with the moved content. */
+/*
+ * A job that uses an allocation isn't queued while a move waits for the allocation to be idle; the
+ * job runs after the move, with the moved content.
+ */
 static void contract_idle_keeps_jobs_out(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -208,7 +223,7 @@ static void contract_idle_keeps_jobs_out(struct kunit *test)
 	PAGODA_PROVES(C16);
 	KUNIT_EXPECT_EQ(test, 0, job.client->sent);
 	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(rig->engines[0].executed));
-	/* The way back isn't part of this test. */
+	/* The move back to VRAM, for the job, needn't wait: it isn't tested here. */
 	WRITE_ONCE(bo->content.needs_idle, false);
 	user_end(fence);
 	pagoda_worker_end(test, &mover);
@@ -238,7 +253,8 @@ static int move_to_vram(void *bo)
 }
 
 /*
- * A FILL isn't built before the fences of any usage in the allocation's reservation have signalled.
+ * The device gets a FILL only after a fence in the allocation's reservation, of whatever usage, has
+ * signalled.
  */
 static void contract_fill_waits_for_all(struct kunit *test)
 {
@@ -289,7 +305,7 @@ static void contract_fill_passes_jobs(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* ---- One thing at a time ------------------------------------------------------------ */
+/* ---- Builders, submissions and resets exclude each other ---------------------------- */
 
 #define ROUNDS		24u
 #define MOVERS		2u
@@ -310,7 +326,10 @@ static int shuttle_run(void *arg)
 	return ret;
 }
 
-/* Each build held the stream's lock, and builds are in the order of submissions. */
+/*
+ * Expects that the stream's lock was held in each build call, and that the calls' submissions come
+ * in order.
+ */
 static void expect_one_builder(struct kunit *test, const struct pagoda_spy *spy)
 {
 	u64 seqno = 0;
@@ -324,8 +343,8 @@ static void expect_one_builder(struct kunit *test, const struct pagoda_spy *spy)
 }
 
 /*
- * Threads build while the device fails and is reset again and again: the fake counts submit, poll
- * and reset that overlap, and what is submitted out of order, as violations.
+ * Threads move allocations while the device fails and is reset. The fake transport counts submit,
+ * poll and reset that overlap, and submissions out of order, as violations: there are none.
  */
 static void contract_one_at_a_time(struct kunit *test)
 {
@@ -366,7 +385,10 @@ static void contract_one_at_a_time(struct kunit *test)
 	}
 }
 
-/* During a reset builders go on; their buffers aren't submitted before its end. */
+/*
+ * While the device is being reset, builders are called, but their buffers aren't submitted before
+ * the end of the reset.
+ */
 static void contract_build_beside_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Operations that the tests of a file are about: lists of opcodes that end with 0. A test for an
- * operation has it in its file's list; coverage_test.c names the operations in no list.
+ * Lists of opcodes, each ended by 0: the operations for which a file has tests of some kind. A test
+ * that covers another operation adds it to the list of the file. coverage_test.c fails, with the
+ * operation's name, if an operation is in none of the lists of a kind.
  */
 #ifndef PAGODA_KUNIT_COVERAGE_H
 #define PAGODA_KUNIT_COVERAGE_H
 
 #include <linux/types.h>
 
-/* Operations that are refused for a reason before they are built. */
+/* Operations that pagoda_paging_validate() is tested to refuse. */
 extern const u32 pagoda_validate_refused[];
 extern const u32 pagoda_state_refused[];
 extern const u32 pagoda_table_refused[];
 
-/* Operations of several packets, in buffers of every size. */
+/* Operations that are split into several packets by tests, with buffers of every size. */
 extern const u32 pagoda_multipass_multipass[];
 extern const u32 pagoda_table_multipass[];
 extern const u32 pagoda_state_multipass[];
 
-/* Packets that the device refuses (malformed, unreachable) or at which it fails. */
+/* Operations whose packets the engine is tested to refuse: malformed, or memory is unreachable. */
 extern const u32 pagoda_engine_faulted[];
 extern const u32 pagoda_context_faulted[];
 extern const u32 pagoda_swizzle_faulted[];
 extern const u32 pagoda_device_mmu_faulted[];
 extern const u32 pagoda_virtual_faulted[];
 
-/* Operations with which engine and CPU executor were compared. */
+/* Operations that tests execute on the engine and the CPU executor, to compare both. */
 extern const u32 pagoda_executor_compared[];
 extern const u32 pagoda_executor_table_compared[];
 extern const u32 pagoda_executor_state_compared[];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Each operation is complete: a row with all columns in the driver's table, one in the device's,
- * golden bytes, and tests of each kind. A failure names the missing part.
+ * Checks that each operation is complete: the operation's row in the driver's table has all
+ * columns, the engine executes the operation, and there are golden bytes and tests of each kind. A
+ * failing check names the operation and the missing part.
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -20,7 +21,7 @@ static bool coverage_listed(const u32 *ops, u32 opcode)
 	return false;
 }
 
-/* Each operation is in one of the lists. */
+/* Expects each operation to be in at least one of the lists. */
 static void expect_listed(struct kunit *test, const u32 *const *lists, u32 nr_lists,
 			  const char *what)
 {
@@ -38,7 +39,10 @@ static void expect_listed(struct kunit *test, const u32 *const *lists, u32 nr_li
 #define PAGODA_EXPECT_COLUMN(column) \
 	KUNIT_EXPECT_TRUE_MSG(test, !!(row->column), "%s lacks " #column, row->name)
 
-/* The driver's row has all columns, and the device has the operation under its name. */
+/*
+ * Each operation's row in the driver's table has all columns, and the engine executes the operation
+ * and has the same name for it.
+ */
 static void columns_test(struct kunit *test)
 {
 	static const char *const names[VIRTIO_PAGODA_OP_COUNT] = {
@@ -52,7 +56,7 @@ static void columns_test(struct kunit *test)
 		const struct pagoda_paging_row *row = pagoda_paging_row(opcode);
 
 		KUNIT_ASSERT_NOT_NULL(test, row);
-		/* Names of tracepoints come from this list, too. */
+		/* Tracepoints take the operations' names from VIRTIO_PAGODA_OPS, too. */
 		KUNIT_ASSERT_STREQ(test, row->name, names[opcode]);
 		KUNIT_EXPECT_STREQ(test, pagoda_engine_op_name(opcode), names[opcode]);
 		KUNIT_EXPECT_TRUE_MSG(test, pagoda_engine_features() &
@@ -86,9 +90,9 @@ static void golden_coverage_test(struct kunit *test)
 }
 
 /*
- * Operations with a tail may need several packets, but INIT_CONTEXT_RESOURCE and UNMAP_MMU never
- * do. Operations without a tail are one packet, whatever the buffer: the suite pagoda_paging has
- * them.
+ * Each operation that may need several packets is tested with buffers of every size: all that have
+ * a tail but INIT_CONTEXT_RESOURCE and UNMAP_MMU. All others are one packet, whatever the buffer,
+ * which suite pagoda_paging tests.
  */
 static void multipass_coverage_test(struct kunit *test)
 {
@@ -107,7 +111,7 @@ static void multipass_coverage_test(struct kunit *test)
 	}
 }
 
-/* The driver's refusal of each operation has a test. */
+/* For each operation there is a test in which the driver refuses it. */
 static void refusal_coverage_test(struct kunit *test)
 {
 	static const u32 *const lists[] = {
@@ -117,7 +121,7 @@ static void refusal_coverage_test(struct kunit *test)
 	expect_listed(test, lists, ARRAY_SIZE(lists), "never refused by the driver");
 }
 
-/* The device's refusal of each operation has a test. */
+/* For each operation there is a test in which the engine refuses the packet. */
 static void fault_coverage_test(struct kunit *test)
 {
 	static const u32 *const lists[] = {
@@ -128,7 +132,7 @@ static void fault_coverage_test(struct kunit *test)
 	expect_listed(test, lists, ARRAY_SIZE(lists), "never refused by the device");
 }
 
-/* For each operation the engine has been compared with the CPU executor. */
+/* For each operation there is a test that compares the engine with the CPU executor. */
 static void executor_coverage_test(struct kunit *test)
 {
 	static const u32 *const lists[] = {

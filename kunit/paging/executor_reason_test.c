@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets with more than one mistake: device and CPU executor report the same one, which is the
- * first in the device's order of checks.
+ * For packets with more than one mistake the engine and the CPU executor report the fault reason of
+ * the same mistake, the first in the device's order of checks.
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -16,7 +16,7 @@
 #define RUNS		20	/* more than a packet may have */
 #define ONE		cpu_to_le32(1)
 
-/* A packet with runs behind it, and the struct pages of the runs for the CPU. */
+/* A packet with runs behind it, and the struct pages of the runs, for the CPU executor. */
 struct reason_packet {
 	union {
 		struct virtio_pagoda_packet head;
@@ -45,7 +45,10 @@ static struct pagoda_world *reason_world(struct kunit *test)
 	return pagoda_world_make(test, &rnd);
 }
 
-/* Device and CPU executor refuse the packet for @reason. */
+/*
+ * Completes @packet by its opcode and, unless set, its length, and expects the engine and the CPU
+ * executor to refuse the packet for @reason. @line: the caller's line.
+ */
 static void reason_check(struct pagoda_world *world, struct reason_packet *packet, u32 opcode,
 			 u32 length, u32 reason, int line)
 {
@@ -69,7 +72,10 @@ static void reason_check(struct pagoda_world *world, struct reason_packet *packe
 	KUNIT_EXPECT_LT_MSG(world->test, verdict.error, 0, "line %d", line);
 }
 
-/* A packet with @nr_runs runs, zero but for @changes, is refused for a reason. */
+/*
+ * Expects a packet with @nr_runs runs, all zero but for the changes that the last arguments make to
+ * p, to be refused for the fault reason @reason_name.
+ */
 #define REASON(NAME, type, nr_runs, reason_name, ...) do { \
 	struct reason_packet p = { }; \
 	\
@@ -79,7 +85,10 @@ static void reason_check(struct pagoda_world *world, struct reason_packet *packe
 		     VIRTIO_PAGODA_FAULT_##reason_name, __LINE__); \
 } while (0)
 
-/* The opcode is checked before the length, and the length before the flags. */
+/*
+ * A packet is checked in this order: opcode, length, flags, then all else, such as features of the
+ * device.
+ */
 static void reason_head_test(struct kunit *test)
 {
 	struct pagoda_world *world = reason_world(test);
@@ -93,7 +102,10 @@ static void reason_head_test(struct kunit *test)
 	REASON(UNMAP_MMU, map_mmu, 0, UNSUPPORTED, (void)p);
 }
 
-/* Fields are checked before the segment, and the segment before the range. */
+/*
+ * Memory of a packet is checked in this order: reserved fields, alignment and sizes, then the
+ * segment, then the range in the segment.
+ */
 static void reason_memory_test(struct kunit *test)
 {
 	struct pagoda_world *world = reason_world(test);
@@ -120,7 +132,7 @@ static void reason_memory_test(struct kunit *test)
 	       p.init.size = cpu_to_le64(8), p.init.dst.segment = cpu_to_le32(NOWHERE));
 }
 
-/* The source is checked before the destination, and both before their overlap. */
+/* A TRANSFER is checked in this order: size and number of runs, source, destination, overlap. */
 static void reason_transfer_test(struct kunit *test)
 {
 	struct pagoda_world *world = reason_world(test);
@@ -147,7 +159,7 @@ static void reason_transfer_test(struct kunit *test)
 	       p.transfer.dst.segment = cpu_to_le32(VRAM));
 }
 
-/* Fills in a valid map of two pages in two runs. */
+/* Fills in a valid MAP_APERTURE_SEGMENT of two pages in two runs; sets *@runs to these runs. */
 static void reason_map(struct pagoda_world *world, struct reason_packet *p,
 		       struct virtio_pagoda_run **runs)
 {
@@ -173,7 +185,10 @@ static void reason_map(struct pagoda_world *world, struct reason_packet *p,
 	       reason_map(world, &p, &runs), __VA_ARGS__); \
 } while (0)
 
-/* Runs are checked one after another, each with its fields before its memory. */
+/*
+ * A map's own fields are checked before its runs, and the runs one after another, each with its
+ * fields before its memory.
+ */
 static void reason_runs_test(struct kunit *test)
 {
 	struct pagoda_world *world = reason_world(test);
@@ -194,7 +209,7 @@ static void reason_runs_test(struct kunit *test)
 	       p.unmap.segment = cpu_to_le32(APERTURE), p.unmap.nr_pages = cpu_to_le64(1));
 }
 
-/* Notices report the first mistake in this order, too. */
+/* For notices, too, the engine and the CPU executor report the same mistake first. */
 static void reason_notice_test(struct kunit *test)
 {
 	struct pagoda_world *world = reason_world(test);

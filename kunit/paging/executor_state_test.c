@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled surfaces, contexts, notices and the device MMU, executed by the device's engine and by the
- * CPU executor: memory, ranges and refusals are equal.
+ * Operations on tiled surfaces, save areas, fences at virtual addresses and the device MMU, and
+ * notices, executed by the device's engine and by the CPU executor: memory, swizzling ranges,
+ * mapped pages and refusals are equal.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -18,11 +19,14 @@
 #define WINDOW		0x20000
 #define MMU_PAGES	64
 #define SURFACE		(2 * PAGE)	/* address of surfaces in VRAM */
-#define ROOT		(30 * PAGE)	/* page tables */
-#define LEAF		(31 * PAGE)
-#define VA_PAGES	8		/* 0 - 3 in VRAM from page 20 on, others in system memory */
+#define ROOT		(30 * PAGE)	/* address of the root in VRAM */
+#define LEAF		(31 * PAGE)	/* address of the leaf table in VRAM */
+#define VA_PAGES	8		/* 0 - 3 show VRAM pages from 20 on, 4 - 7 system memory */
 
-/* Two machines with swizzling ranges, page tables of two levels and, if asked for, a device MMU. */
+/*
+ * Engine and CPU executor, each with swizzling ranges, page tables of two levels and, after
+ * state_add_mmu(), a device MMU.
+ */
 struct pagoda_state_world {
 	struct pagoda_world *world;
 	struct pagoda_engine_swizzling engine_ranges[RANGES];
@@ -36,7 +40,7 @@ struct pagoda_state_world {
 	struct rnd_state rnd;
 };
 
-/* Writes into VRAM of both machines. */
+/* Writes a 64-bit word to VRAM of both machines. */
 static void state_poke(struct pagoda_state_world *s, u64 address, u64 value)
 {
 	*(__le64 *)(s->world->engine_vram + address) = cpu_to_le64(value);
@@ -134,7 +138,8 @@ static void state_compare(struct pagoda_state_world *s)
 }
 
 /*
- * Executes one operation, which may be invalid; both machines agree. Returns whether it succeeded.
+ * Builds an operation, which validation might refuse, into one buffer and executes the buffer on
+ * both machines. Expects equal verdicts and memory; returns whether all packets were executed.
  */
 static bool state_try(struct pagoda_state_world *s, const struct pagoda_paging_op *op)
 {
@@ -178,7 +183,7 @@ static struct pagoda_paging_op executor_state_tiled(const struct pagoda_layout *
 	};
 }
 
-/* A list in which neighbouring pages are swapped, so that it has many runs. */
+/* Returns a list of pages from @first on, in which neighbours are swapped to get many runs. */
 static struct pagoda_world_list *state_list(struct pagoda_state_world *s, u32 first, u32 nr_pages)
 {
 	struct pagoda_world_list *list = pagoda_world_list(s->world, first, nr_pages);
@@ -192,8 +197,8 @@ static struct pagoda_world_list *state_list(struct pagoda_state_world *s, u32 fi
 }
 
 /*
- * A surface that is swizzled and unswizzled in two pieces, in one packet each or in many, has its
- * old content.
+ * Content that is swizzled into a surface and unswizzled again, in two pieces each, of one packet
+ * or of many, is unchanged.
  */
 static void executor_state_swizzle_identity_test(struct kunit *test)
 {
@@ -227,7 +232,7 @@ static void executor_state_swizzle_identity_test(struct kunit *test)
 	PAGODA_PROVES(C32);
 }
 
-/* Some bytes of the linear view are at the tiled addresses that were computed by hand. */
+/* Swizzling puts bytes of the linear view at the tiled offsets that were computed by hand. */
 static void swizzle_place_test(struct kunit *test)
 {
 	static const struct {
@@ -261,7 +266,7 @@ static void swizzle_place_test(struct kunit *test)
 	PAGODA_PROVES(C32);
 }
 
-/* With SWIZZLE but without an allocation, bytes stay in linear order. */
+/* A TRANSFER with SWIZZLE but without an allocation copies bytes in linear order. */
 static void swizzle_linear_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = state_make(test);
@@ -277,8 +282,8 @@ static void swizzle_linear_test(struct kunit *test)
 }
 
 /*
- * A packet with SWIZZLE but without an allocation, which no builder makes, copies in linear order,
- * too.
+ * A packet that has SWIZZLE and a layout but no allocation, which no builder makes, copies in
+ * linear order, too.
  */
 static void swizzle_stranger_test(struct kunit *test)
 {
@@ -316,8 +321,8 @@ static struct pagoda_paging_op executor_state_lock(const struct pagoda_layout *l
 }
 
 /*
- * A lock transfer in fills window and surface; one out copies the window, whatever the surface
- * holds.
+ * A SPECIAL_LOCK_TRANSFER into VRAM fills the range's window and the surface; one out of VRAM
+ * copies the content of the window, whatever the surface holds.
  */
 static void lock_test(struct kunit *test)
 {
@@ -346,7 +351,7 @@ static void lock_test(struct kunit *test)
 	state_compare(s);
 	KUNIT_EXPECT_EQ(test, memcmp(s->cpu_ranges[1].window + PAGE, to->cpu_pages[1], PAGE), 0);
 	KUNIT_EXPECT_EQ(test, s->cpu_ranges[1].size, 0);
-	/* Without START a range isn't bound, and without END it isn't freed. */
+	/* Without START a range isn't bound to a surface, and without END it stays bound. */
 	in.transfer.flags = VIRTIO_PAGODA_TRANSFER_END;
 	KUNIT_EXPECT_FALSE(test, state_try(s, &in));
 	in.transfer.flags = VIRTIO_PAGODA_TRANSFER_START;
@@ -358,7 +363,10 @@ static void lock_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, state_try(s, &in));
 }
 
-/* A save area is initialised alike on pages and in VRAM; an area out of range is refused. */
+/*
+ * INIT_CONTEXT_RESOURCE initialises a save area alike in system memory and in VRAM, and is refused
+ * for an address out of range.
+ */
 static void context_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = state_make(test);
@@ -392,7 +400,8 @@ static void context_test(struct kunit *test)
 }
 
 /*
- * Data is written across the border of VRAM and system memory, and refused where no page is mapped.
+ * UPDATE_CONTEXT_ALLOCATION writes across neighbouring virtual pages in VRAM and in system memory,
+ * and is refused if a page isn't mapped.
  */
 static void update_context_test(struct kunit *test)
 {
@@ -421,7 +430,10 @@ static void update_context_test(struct kunit *test)
 	PAGODA_PROVES(C84);
 }
 
-/* A fence at a virtual address gets its value, with FORWARD only a larger one. */
+/*
+ * SIGNAL_MONITORED_FENCE writes a value to a virtual address; with FORWARD only a larger one than
+ * there.
+ */
 static void signal_virtual_test(struct kunit *test)
 {
 	static const struct {
@@ -499,7 +511,10 @@ static void notice_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, state_try(s, &op));
 }
 
-/* Device pages can be used after MAP_MMU, and neither others nor those after UNMAP_MMU. */
+/*
+ * Pages can be used by device addresses after MAP_MMU and until UNMAP_MMU; if mapped read-only,
+ * only as a source.
+ */
 static void mmu_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = state_make(test);
@@ -545,7 +560,7 @@ static void mmu_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, state_try(s, &move));
 }
 
-/* Maps device address @address to page @page, on both machines. */
+/* Maps device address @address to page @page of system memory, on both machines. */
 static void executor_state_state_map(struct pagoda_state_world *s, u64 address, u32 page, u32 flags)
 {
 	pagoda_world_do(s->world, &(struct pagoda_paging_op) {
@@ -558,8 +573,8 @@ static void executor_state_state_map(struct pagoda_state_world *s, u64 address, 
 }
 
 /*
- * Pages that are mapped into the aperture, and the dummy page, are named by device addresses, too:
- * such an operation is refused if the device MMU doesn't map one of them.
+ * With a device MMU, the pages that MAP_APERTURE_SEGMENT maps, and the dummy page, are named by
+ * device addresses: both operations are refused if MAP_MMU hasn't mapped all these pages.
  */
 static void executor_state_mmu_aperture_test(struct kunit *test)
 {
@@ -586,7 +601,10 @@ static void executor_state_mmu_aperture_test(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, s->world->exec.aperture[0]);
 }
 
-/* Page tables in system memory are read and written only where the device MMU allows it. */
+/*
+ * UPDATE_PAGE_TABLE of a table in system memory is refused unless the device MMU maps the table's
+ * page writable.
+ */
 static void mmu_table_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = state_make(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random streams of operations, some of them damaged, executed by the device's engine and by the
- * CPU executor: verdict and memory are equal.
+ * Random streams of operations, with some damaged packets, executed by the device's engine and by
+ * the CPU executor: verdicts and memory are equal.
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -12,12 +12,18 @@
 
 #define PAGODA_STREAMS		400
 #define PAGODA_STREAM_OPS	12
-/* Pages that the aperture may map; transfers through it use the others. */
+/*
+ * Number of pages of system memory that may be mapped into the aperture: the first ones. Only other
+ * pages are in lists that are copied from or to the aperture.
+ */
 #define PAGODA_MAPPABLE		20
-/* Most operations of a buffer: each has up to two page lists, which have to stay valid. */
+/*
+ * Maximum number of operations in a buffer: each may have two page lists, and pagoda_world_list()
+ * keeps only PAGODA_WORLD_LISTS lists valid.
+ */
 #define PAGODA_BUFFER_OPS	(PAGODA_WORLD_LISTS / 2 - 1)
 
-/* State from which a stream is made. */
+/* State of random streams, of the buffer being built, and counts of what was executed. */
 struct random_stream {
 	struct pagoda_world *world;
 	struct rnd_state rnd;
@@ -38,7 +44,10 @@ static bool random_chance(struct random_stream *s, u32 percent)
 	return random_pick(s, 0, 99) < percent;
 }
 
-/* Returns a list of @nr_pages different pages from @low to @high - 1, in some runs. */
+/*
+ * Returns a list of @nr_pages neighbouring pages of system memory, all from @low to @high - 1:
+ * contiguous, or with a few of them swapped.
+ */
 static const struct pagoda_adl *random_list(struct random_stream *s, u32 low, u32 high,
 					    u32 nr_pages)
 {
@@ -81,7 +90,10 @@ static struct pagoda_side random_aperture(struct random_stream *s)
 	};
 }
 
-/* Chooses two sides that have no memory in common except the dummy page. */
+/*
+ * Chooses source and destination. They have no memory in common but the dummy page; only two ranges
+ * of VRAM may overlap, which validation refuses.
+ */
 static void random_transfer(struct random_stream *s, struct pagoda_op_transfer *transfer)
 {
 	u32 pages = random_pick(s, 1, 9), spare = random_pick(s, 0, 2);
@@ -232,9 +244,9 @@ static struct pagoda_paging_op random_op(struct random_stream *s)
 }
 
 /*
- * Returns whether a byte may be damaged. It may not if the damaged packet could be valid and name
- * other memory for the engine, which follows bus addresses, than for the CPU executor, which
- * follows struct pages: page numbers of addresses, and segments.
+ * Returns whether a byte of a packet may be damaged. Bytes of segments and of page numbers in
+ * addresses may not: the packet could stay valid and name other memory for the engine, which
+ * follows bus addresses, than for the CPU executor, which follows struct pages.
  */
 static bool byte_may_change(const u8 *packet, u32 byte)
 {
@@ -264,7 +276,7 @@ static bool byte_may_change(const u8 *packet, u32 byte)
 	}
 }
 
-/* Changes one byte of one packet. */
+/* Changes a random byte of a packet in the buffer, unless that byte may not be damaged. */
 static void random_damage(struct random_stream *s)
 {
 	u32 target = random_pick(s, 0, s->world->buf.write_offset - 1);
@@ -296,11 +308,14 @@ static void random_submit(struct random_stream *s)
 	verdict = pagoda_world_submit(s->world);
 	s->faults += !verdict.good;
 	s->good += verdict.good;
-	s->ops = 1;	/* the operation that is being built may go on */
+	s->ops = 1;	/* random_add() may be building one over several buffers */
 	pagoda_world_fresh(s->world, random_pick(s, 120, 1200));
 }
 
-/* Builds an operation as the driver does; after a fault the rest of the operation goes on. */
+/*
+ * Builds an operation, unless validation refuses it, and submits each buffer that it fills; after a
+ * fault in one buffer the rest of the operation is built all the same.
+ */
 static void random_add(struct random_stream *s, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = { };
@@ -314,7 +329,7 @@ static void random_add(struct random_stream *s, const struct pagoda_paging_op *o
 		random_submit(s);
 }
 
-/* Each buffer gets one verdict from both machines, and after each stream their memory is equal. */
+/* Both machines agree on the verdict about each buffer, and after each stream have equal memory. */
 static void random_streams_test(struct kunit *test)
 {
 	struct random_stream *s = test_zalloc(test, sizeof(*s));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations on page tables, executed by the device's engine and by the CPU executor, which walk
- * the tables in their own ways and must agree on memory and refusals.
+ * Operations on page tables and with virtual addresses, executed by the device's engine and by the
+ * CPU executor, which walk page tables in their own ways and must agree on memory and refusals.
  *
- * The space has 4 MiB. Its tables are the first pages of VRAM, but for one leaf table in system
- * memory. If page v of the space is system memory, it is always page v % 32 of it, so that its
- * struct page is known.
+ * Space 0 uses 4 MiB of addresses; space 1 has no root. The tables of space 0 are in the first
+ * pages of VRAM, but for one leaf table in system memory. Where virtual page v is mapped to system
+ * memory, then to page v % 32 of it, so that the struct pages for the CPU executor are known in
+ * advance.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -20,7 +21,7 @@
 #define SEED		20261122
 #define ROOT		(0 * PAGE)
 #define LEVEL2		(1 * PAGE)
-#define LEVEL1		(2 * PAGE)	/* two pages with dual tables */
+#define LEVEL1		(2 * PAGE)	/* two pages with dual PTEs */
 #define LEAF		(4 * PAGE)
 #define LEAF_64K	(5 * PAGE)
 #define FREE		16		/* first page of VRAM that isn't a table */
@@ -42,7 +43,10 @@ struct pagoda_table_world {
 	bool dual;
 };
 
-/* Returns the page at a bus address; a damaged entry may point to any page as to a table. */
+/*
+ * Returns the page of system memory at a bus address, or NULL. Any page will do: a damaged entry
+ * may point to any as if it was a table.
+ */
 static const void *world_table_page(void *context, u64 bus)
 {
 	struct pagoda_world *world = context;
@@ -187,7 +191,7 @@ static struct pagoda_paging_op executor_table_vtransfer(struct pagoda_table_worl
 	};
 }
 
-/* Executes an operation on both machines; returns the error on which they agree. */
+/* Executes an operation on both machines, which must agree; returns the CPU executor's error. */
 static int executor_table_try(struct pagoda_table_world *t, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = { };
@@ -206,8 +210,8 @@ static int executor_table_try(struct pagoda_table_world *t, const struct pagoda_
 }
 
 /*
- * Virtual transfers and fills find each page by its entry, honour ZERO and READ_ONLY, and are
- * refused for a wrong direction or page size.
+ * Virtual transfers and fills reach each page by its page-table entry, obey ZERO and READ_ONLY, and
+ * are refused for a wrong direction or page size.
  */
 static void virtual_test(struct kunit *test)
 {
@@ -217,7 +221,7 @@ static void virtual_test(struct kunit *test)
 	u8 before[16];
 	u32 i;
 
-	/* Four pages that are scattered in VRAM, and four in order in system memory. */
+	/* Map four virtual pages to VRAM in reverse order, and four to system memory in order. */
 	for (i = 0; i < 4; i++) {
 		do_update(t, 0, LEAF, 8 + i, TO_VRAM | (FREE + (i ^ 3)) * PAGE);
 		do_update(t, 0, LEAF, 18 + i, TO_SYSTEM | pagoda_world_bus(18 + i));
@@ -236,7 +240,7 @@ static void virtual_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *(u32 *)(vram + (FREE + 2) * PAGE), 0xcafe1234);
 	KUNIT_EXPECT_EQ(test, *(u32 *)(vram + (FREE + 2) * PAGE + 4), 0xcafe1234);
 
-	/* Entries with ZERO read as zeros, and writes to them are dropped. */
+	/* Pages whose entry has ZERO read as zeros, and writes to them are dropped. */
 	do_update(t, 0, LEAF, 30, ZEROS);
 	op = executor_table_vtransfer(t, 30 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_LOCAL_TO_SYSTEM,
 				      0);
@@ -246,7 +250,7 @@ static void virtual_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), 0);
 	PAGODA_PROVES(C94);
 
-	/* A read-only page is refused without a byte written; an invalid one, too. */
+	/* A fill that reaches a read-only or an invalid page is refused and writes nothing. */
 	do_update(t, 0, LEAF, 9, TO_VRAM | VIRTIO_PAGODA_PTE_READ_ONLY | FREE * PAGE);
 	memcpy(before, vram + (FREE + 3) * PAGE + PAGE - 16, 16);
 	op = executor_table_vfill(t, 9 * PAGE - 16, 32, 0x55555555);
@@ -255,7 +259,10 @@ static void virtual_test(struct kunit *test)
 	PAGODA_PROVES(C96);
 	do_update(t, 0, LEAF, 9, 0);
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EFAULT);
-	/* The direction names other segments, or the flag another page size. */
+	/*
+	 * Transfers are refused if the direction names other segments, or the flag another page
+	 * size.
+	 */
 	op = executor_table_vtransfer(t, 8 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_SYSTEM_TO_LOCAL,
 				      0);
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EINVAL);
@@ -273,8 +280,8 @@ static void poke_system(struct pagoda_table_world *t, u32 index, u64 value)
 }
 
 /*
- * Ranges are copied in order, each as if through a buffer, also within a table; if one is bad, none
- * is copied.
+ * COPY_PAGE_TABLE_ENTRIES copies its ranges in order, each as memmove() does, also within a table;
+ * if a range can't be reached, none is copied.
  */
 static void copy_test(struct kunit *test)
 {
@@ -282,7 +289,7 @@ static void copy_test(struct kunit *test)
 	u64 window = 64 * PAGE;
 	struct pagoda_copy_range ranges[] = {
 		{ window, window + PAGE, 0, 100, 8 },
-		/* The entries that the first range wrote, not the older ones. */
+		/* Reads the entries that the first range wrote, not the older ones. */
 		{ window + PAGE, window + PAGE, 100, 103, 8 },
 		{ window + PAGE, window, 100, 200, 11 },
 	};
@@ -313,7 +320,7 @@ static void copy_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, a, (u8 *)a_after, PAGE);
 }
 
-/* One range is copied into a leaf table, which translates the source address of the next range. */
+/* A range is copied into the leaf table that translates the source address of the next range. */
 static void copy_into_tables_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = table_world_make(test, false);
@@ -338,7 +345,8 @@ static void copy_into_tables_test(struct kunit *test)
 }
 
 /*
- * Returns whether page @page of a machine's VRAM has @value in every byte; else it holds @before.
+ * Returns whether page @page of @vram has @value in every byte; else expects the page to be as in
+ * @before.
  */
 static bool own_tables_filled(struct kunit *test, const u8 *vram, u32 page, u8 value,
 			      const u8 *before)
@@ -350,8 +358,9 @@ static bool own_tables_filled(struct kunit *test, const u8 *vram, u32 page, u8 v
 }
 
 /*
- * A fill overwrites the entries of its own last page. It is executed to the end or refused there,
- * and no page is written that wasn't the fill's when it was checked.
+ * A fill overwrites the leaf table that maps the last page of the fill. On each machine the fill is
+ * executed to its end, or refused at the last page, and no page is written but the three that were
+ * mapped when the fill began.
  */
 static void fill_own_table_test(struct kunit *test)
 {
@@ -387,8 +396,8 @@ static void fill_own_table_test(struct kunit *test)
 }
 
 /*
- * An update writes exactly its entries, by physical and by virtual address of the table, in VRAM
- * and in system memory.
+ * UPDATE_PAGE_TABLE writes exactly its entries, by physical and by virtual address of the table, in
+ * VRAM and in system memory.
  */
 static void update_modes_test(struct kunit *test)
 {
@@ -419,7 +428,7 @@ static void update_modes_test(struct kunit *test)
 	pagoda_world_do(t->world, &op, 200);
 	KUNIT_EXPECT_MEMEQ(test, vram + 20 * PAGE, (u8 *)expected, PAGE);
 
-	/* In system memory, by bus address and by virtual address. */
+	/* A table in system memory, by virtual address, then by bus address. */
 	memcpy(expected, system + 1 * PAGE, PAGE);
 	for (i = 0; i < 40; i++)
 		values[i] = TO_VRAM | (i ^ 1) * PAGE;
@@ -438,12 +447,15 @@ static void update_modes_test(struct kunit *test)
 	PAGODA_PROVES(C86);
 }
 
-/* A random entry for page @v (or for @each pages), most often a valid one. */
+/*
+ * Returns a random entry, most often a valid one, of a leaf table for virtual page @v, or, in a
+ * table of 64 KiB entries, for the @each pages from @v on.
+ */
 static u64 executor_table_random_entry(struct pagoda_table_world *t, u32 v, u32 each)
 {
 	u64 flags = pagoda_random(&t->rnd, 0, 9) ? 0 : VIRTIO_PAGODA_PTE_READ_ONLY;
 
-	/* Never another page of VRAM: the tables are there. */
+	/* Sets no bit of a page number in VRAM: the entry could then map a page table. */
 	if (!pagoda_random(&t->rnd, 0, 15))
 		flags |= 1ull << pagoda_random(&t->rnd, 1, 63) & ~(PAGODA_WORLD_VRAM * PAGE - PAGE);
 	switch (pagoda_random(&t->rnd, 0, 5)) {
@@ -452,7 +464,10 @@ static u64 executor_table_random_entry(struct pagoda_table_world *t, u32 v, u32 
 	case 1:
 		return ZEROS | flags;
 	case 2:
-		/* Also never a page that the CPU can't tell from the right one (C66). */
+		/*
+		 * No bit of the address: the CPU executor ignores bus addresses (C66) and would use
+		 * the right page.
+		 */
 		return TO_SYSTEM | (flags & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK) |
 		       pagoda_world_bus(v % SYSTEM_PAGES);
 	case 3:
@@ -462,14 +477,14 @@ static u64 executor_table_random_entry(struct pagoda_table_world *t, u32 v, u32 
 	}
 }
 
-/* Writes an entry to VRAM of both machines without an operation: also one of a damaged table. */
+/* Writes an entry to VRAM of both machines, without an operation, so that any value is possible. */
 static void executor_table_poke(struct pagoda_table_world *t, u64 address, u64 value)
 {
 	*(__le64 *)(t->world->engine_vram + address) = cpu_to_le64(value);
 	*(__le64 *)(t->world->exec.vram + address) = cpu_to_le64(value);
 }
 
-/* Fills a small part of each leaf table at random; sometimes a level above is damaged. */
+/* Sets some entries of each leaf table at random; sometimes damages a table above. */
 static void random_tables(struct pagoda_table_world *t)
 {
 	u64 above[] = { ROOT, LEVEL2, LEVEL1 };
@@ -494,8 +509,8 @@ static void random_tables(struct pagoda_table_world *t)
 
 		executor_table_poke(t, LEAF_64K + i * 8, entry);
 		/*
-		 * Entries in both tables at once are refused (C93), so most of the time one is
-		 * removed.
+		 * Addresses with a valid entry in both leaf tables are refused (C93), so most 4 KiB
+		 * entries below a valid 64 KiB entry are removed.
 		 */
 		for (j = 0; j < 16 && entry & VIRTIO_PAGODA_PTE_VALID; j++)
 			if (pagoda_random(&t->rnd, 0, 31))
@@ -515,13 +530,17 @@ static struct pagoda_paging_op random_virtual(struct pagoda_table_world *t)
 	u64 size = 4 * pagoda_random(&t->rnd, 1, 1500);
 
 	if (pagoda_random(&t->rnd, 0, 2)) {
-		/* Drawn one after another, so that only the seed decides. */
+		/*
+		 * Drawn here, not in the call's arguments: the compiler may evaluate arguments in
+		 * any order.
+		 */
 		u32 direction = pagoda_random(&t->rnd, 0, 2);
 		u32 flags = pagoda_random(&t->rnd, 0, 3) ? 0 : pagoda_random(&t->rnd, 0, 3);
 
 		/*
-		 * Pages from 16 on are pages from 0 on of VRAM again: a copy of them may overlap,
-		 * and then has no result to compare.
+		 * Virtual pages from 16 on are mapped to the same VRAM as those from 0 on. Copy to
+		 * the last ones only: if source and destination overlapped, the result would be
+		 * undefined.
 		 */
 		dst = pagoda_random(&t->rnd, 26, 30) * PAGE + dst % PAGE;
 		return executor_table_vtransfer(t, src, dst, size, direction, flags);
@@ -530,8 +549,8 @@ static struct pagoda_paging_op random_virtual(struct pagoda_table_world *t)
 }
 
 /*
- * Tables of random content: after each operation the machines have equal memory and agree on its
- * verdict.
+ * With random content in page tables, both machines have equal memory after each virtual transfer
+ * or fill, and agree on the verdict.
  */
 static void random_walk_test(struct kunit *test)
 {
@@ -568,7 +587,7 @@ const u32 pagoda_executor_table_compared[] = {
 	VIRTIO_PAGODA_OP_VIRTUAL_FILL, 0
 };
 
-/* A level-1 entry with ZERO is refused if it is marked as a 64 KiB table or as a large page. */
+/* Access through a level-1 entry with ZERO is refused if the entry also has TABLE_64K or LARGE. */
 static void zero_marks_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = table_world_make(test, false);
@@ -585,7 +604,7 @@ static void zero_marks_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EFAULT);
 }
 
-/* If both leaf tables translate an address, the access is refused. */
+/* With dual PTEs, an access to a chunk with valid entries in both leaf tables is refused. */
 static void dual_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = table_world_make(test, true);
@@ -598,7 +617,7 @@ static void dual_test(struct kunit *test)
 	executor_table_poke(t, LEAF + 19 * 8, TO_VRAM | (FREE + 2) * PAGE);
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &all), 0);
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &next), 0);
-	/* One of the sixteen small entries is enough, wherever the access begins. */
+	/* One valid 4 KiB entry in the chunk is enough, wherever in the chunk the access begins. */
 	executor_table_poke(t, LEAF + 5 * 8, TO_VRAM | (FREE + 1) * PAGE);
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &both), -EFAULT);
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &first), -EFAULT);
@@ -607,7 +626,10 @@ static void dual_test(struct kunit *test)
 	executor_table_poke(t, LEAF_64K, 0);
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &both), 0);
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &first), -EFAULT);
-	/* ZERO for the whole block on one side, and an entry on the other. */
+	/*
+	 * One word of the level-1 entry has ZERO, for the whole block, and the table of the other
+	 * word has a valid entry.
+	 */
 	executor_table_poke(t, LEVEL1 + 8, ZEROS);
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &first), -EFAULT);
 	executor_table_poke(t, LEAF + 5 * 8, 0);
@@ -622,7 +644,10 @@ static void dual_test(struct kunit *test)
 	PAGODA_PROVES(C93);
 }
 
-/* Executes the packet built from @op with @start and @end put in. */
+/*
+ * Builds a FLUSH_TLB from @op, puts @start and @end into the packet, and executes it on both
+ * machines. Returns the CPU executor's error.
+ */
 static int try_flush(struct pagoda_table_world *t, const struct pagoda_paging_op *op, u64 start,
 		     u64 end)
 {
@@ -638,7 +663,7 @@ static int try_flush(struct pagoda_table_world *t, const struct pagoda_paging_op
 	return pagoda_world_submit(t->world).error;
 }
 
-/* The CPU has no TLB to flush, but refuses what the device refuses. */
+/* The CPU executor has no TLB to flush, but refuses each FLUSH_TLB that the engine refuses. */
 static void flush_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = table_world_make(test, true);

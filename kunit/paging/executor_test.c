@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The effects of operations, executed by the device's engine and by the CPU executor, and the
- * refusals of the latter.
+ * Effects of transfers, fills, accesses and aperture mappings, executed by the device's engine and
+ * by the CPU executor, and what the CPU executor refuses.
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -89,7 +89,7 @@ static struct pagoda_paging_op executor_unmap(struct pagoda_world *world, u64 fi
 	};
 }
 
-/* Builds an operation into the buffer behind what is there. */
+/* Builds an operation into the buffer, behind the packets that are there. */
 static void executor_append(struct pagoda_world *world, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = { };
@@ -99,7 +99,11 @@ static void executor_append(struct pagoda_world *world, const struct pagoda_pagi
 			PAGODA_BUILD_SUCCESS);
 }
 
-/* Copies VRAM to scattered pages and back to another place, in two pieces, one run per packet. */
+/*
+ * Copies @nr_pages of VRAM to scattered pages of system memory and back to another place in VRAM,
+ * in two pieces each, built into buffers of @buffer bytes. Expects the copy in VRAM to equal the
+ * original.
+ */
 static void round_trip(struct pagoda_world *world, u32 nr_pages, u32 buffer)
 {
 	struct pagoda_world_list *list = pagoda_world_list(world, 3, nr_pages);
@@ -130,7 +134,7 @@ static void round_trip(struct pagoda_world *world, u32 nr_pages, u32 buffer)
 	pagoda_world_compare(world);
 }
 
-/* Content that was copied out and in again, in any number of packets, is equal. */
+/* Content that is copied out of VRAM and in again, in few packets or one per run, is unchanged. */
 static void round_trip_test(struct kunit *test)
 {
 	static const u32 sizes[] = { 1, 2, 3, 7, 13 };
@@ -145,8 +149,8 @@ static void round_trip_test(struct kunit *test)
 }
 
 /*
- * Fills of odd places and sizes write their range only; a buffer that is too small by a byte gets
- * no packet.
+ * Fills of various places and sizes, not only whole pages, write exactly their range; a buffer that
+ * is a byte too small for the packet stays empty.
  */
 static void fill_test(struct kunit *test)
 {
@@ -188,7 +192,8 @@ static void fill_test(struct kunit *test)
 }
 
 /*
- * Operations of one buffer are in order: the second fill wins, and the copy behind it copies that.
+ * Operations of one buffer take effect in order: where two fills overlap the second one wins, and a
+ * copy behind them copies that result.
  */
 static void order_test(struct kunit *test)
 {
@@ -207,7 +212,7 @@ static void order_test(struct kunit *test)
 	PAGODA_PROVES(C19);
 }
 
-/* Returns the number of bytes of VRAM and system memory that changed. */
+/* Returns how many bytes of the CPU executor's VRAM and system memory differ from @before. */
 static u32 executor_changed(const struct pagoda_world *world, const u8 *before)
 {
 	u64 vram = PAGODA_WORLD_VRAM * PAGE, system = PAGODA_WORLD_SYSTEM * PAGE, i;
@@ -220,7 +225,11 @@ static u32 executor_changed(const struct pagoda_world *world, const u8 *before)
 	return changed;
 }
 
-/* One access on both machines, to page 5 of VRAM, of system memory or of the aperture. */
+/*
+ * Sets 8 bytes at byte @inside of page 5 of VRAM or system memory to 0xff, saves all memory to
+ * @before, and executes one access there on both machines; the aperture's page 5 is that of system
+ * memory.
+ */
 static void access_bytes(struct pagoda_world *world, u32 opcode, u32 segment, u32 size, u64 inside,
 			 u8 *before)
 {
@@ -244,7 +253,7 @@ static void access_bytes(struct pagoda_world *world, u32 opcode, u32 segment, u3
 	pagoda_world_compare(world);
 }
 
-/* READ_PHYSICAL changes no byte, WRITE_PHYSICAL exactly its own. */
+/* READ_PHYSICAL changes no byte, WRITE_PHYSICAL exactly the bytes that it writes. */
 static void access_test(struct kunit *test)
 {
 	struct pagoda_world *world = world_seeded(test);
@@ -271,7 +280,10 @@ static void access_test(struct kunit *test)
 	}
 }
 
-/* Page i of the aperture is page offset + i of the list, for both kinds of list. */
+/*
+ * Both operations that map into the aperture map page i of their range to page adl_offset + i of
+ * the list, scattered or contiguous, and no other page.
+ */
 static void map_test(struct kunit *test)
 {
 	struct pagoda_world *world = world_seeded(test);
@@ -352,7 +364,10 @@ static void unmap_test(struct kunit *test)
 	PAGODA_PROVES(C58, C59);
 }
 
-/* A buffer that is executed twice has the effect of the first time, and its bytes don't change. */
+/*
+ * A buffer that the engine executes again, on the same memory as the first time, has the same
+ * effect; so has it if the CPU executor executes it. The bytes of the buffer don't change.
+ */
 static void resubmit_test(struct kunit *test)
 {
 	struct pagoda_world *world = world_seeded(test);
@@ -400,7 +415,7 @@ static void resubmit_test(struct kunit *test)
 	PAGODA_PROVES(C22);
 }
 
-/* The CPU ignores bus addresses; without struct pages it refuses. */
+/* The CPU executor ignores bus addresses, and refuses packets whose struct pages are missing. */
 static void no_bus_test(struct kunit *test)
 {
 	struct pagoda_world *world = world_seeded(test);
@@ -434,7 +449,10 @@ static void no_bus_test(struct kunit *test)
 	PAGODA_PROVES(C66);
 }
 
-/* Packets before the start aren't executed, and a start within a packet is refused. */
+/*
+ * Packets before the offset at which execution starts aren't executed, and an offset within a
+ * packet is refused.
+ */
 static void start_test(struct kunit *test)
 {
 	struct pagoda_world *world = world_seeded(test);
@@ -485,8 +503,8 @@ static void expect_error(struct pagoda_world *world, const struct pagoda_paging_
 }
 
 /*
- * The CPU executor refuses memory that isn't mapped, stale or out of its sight, and unknown
- * packets, without effect.
+ * The CPU executor refuses aperture pages that aren't mapped or have another generation, VRAM that
+ * it can't reach, and unknown opcodes and flags; refused packets have no effect.
  */
 static void errors_test(struct kunit *test)
 {
@@ -503,14 +521,14 @@ static void errors_test(struct kunit *test)
 	u8 before[8];
 
 	memcpy(before, vram, 8);
-	expect_error(world, &use, -EFAULT);	/* never mapped */
+	expect_error(world, &use, -EFAULT);	/* page isn't mapped */
 	expect_error(world, &map, 0);
-	expect_error(world, &use, -EFAULT);	/* stale */
-	expect_error(world, &edge, -EFAULT);	/* its end isn't mapped */
+	expect_error(world, &use, -EFAULT);	/* generation is stale */
+	expect_error(world, &edge, -EFAULT);	/* last page isn't mapped */
 	KUNIT_EXPECT_NE(test, memcmp(world->cpu_system + 9 * PAGE, vram, PAGE), 0);
 	use.transfer.src.generation = 5;
 	world->exec.vram_size = 0;
-	expect_error(world, &use, -EFAULT);	/* VRAM that the CPU can't see */
+	expect_error(world, &use, -EFAULT);	/* no VRAM is reachable */
 	expect_error(world, &fill, -EFAULT);
 	world->exec.vram_size = PAGE;
 	world->exec.vram = NULL;
@@ -536,8 +554,8 @@ static void errors_test(struct kunit *test)
 }
 
 /*
- * Packets in which source and destination share a page, which no builder makes, are refused by
- * both.
+ * The engine and the CPU executor refuse packets in which source and destination share a page,
+ * which no builder makes.
  */
 static void overlap_test(struct kunit *test)
 {
@@ -560,8 +578,8 @@ static void overlap_test(struct kunit *test)
 	executor_append(world, &system);
 	for (page = 2; page < 8; page++) {
 		/*
-		 * Bus addresses decide whether runs overlap, for the CPU executor, too; it copies
-		 * by struct pages.
+		 * The CPU executor, too, decides by bus addresses whether runs overlap, although it
+		 * copies by struct pages.
 		 */
 		runs[1].address = cpu_to_le64(pagoda_world_bus(page));
 		KUNIT_EXPECT_EQ(test, pagoda_world_run_cpu(world, 0).error,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Two equal machines, and what drives both; see the header. */
+/*
+ * Two machines with equal memory, the engine and the CPU executor, and functions that execute
+ * buffers on both; see executor_world.h.
+ */
 #include <linux/string.h>
 #include "paging/cpu/cpu.h"
 #include "paging/paging.h"
@@ -28,7 +31,7 @@ static const struct pagoda_engine_ops world_ops = {
 	.fence = world_fence,
 };
 
-/* map_page() gets no context, so there is one world at a time. */
+/* The world made last: map_page() and unmap_page() have no argument that names a world. */
 static struct pagoda_world *the_world;
 
 static void *world_map_page(const void *pages, u64 index)
@@ -41,7 +44,7 @@ static void *world_map_page(const void *pages, u64 index)
 	return page;
 }
 
-/* Local mappings are released in reverse order, by any address within the page. */
+/* Expects mappings to be released in reverse order, by the address from world_map_page(). */
 static void world_unmap_page(void *address)
 {
 	struct pagoda_world *world = the_world;
@@ -93,7 +96,8 @@ static void world_make_cpu(struct pagoda_world *world)
 }
 
 /*
- * Returns two machines with equal random content and an empty buffer; only one world per test.
+ * Returns two machines with equal random memory, and an empty buffer. Only the world that was made
+ * last may be used.
  */
 struct pagoda_world *pagoda_world_make(struct kunit *test, struct rnd_state *rnd)
 {
@@ -122,7 +126,7 @@ struct pagoda_world *pagoda_world_make(struct kunit *test, struct rnd_state *rnd
 	return world;
 }
 
-/* Starts with an empty buffer. */
+/* Empties the buffer and sets its size to @size bytes, at most PAGODA_WORLD_BUFFER. */
 void pagoda_world_fresh(struct pagoda_world *world, u32 size)
 {
 	world->buf = (struct pagoda_paging_buffer) {
@@ -134,8 +138,8 @@ void pagoda_world_fresh(struct pagoda_world *world, u32 size)
 }
 
 /*
- * Returns a list of consecutive pages, which the caller may change; valid until
- * PAGODA_WORLD_LISTS more lists were made.
+ * Returns a list of @nr_pages pages of system memory from page @first on, which the caller may
+ * change; the list is valid until PAGODA_WORLD_LISTS more lists were made.
  */
 struct pagoda_world_list *pagoda_world_list(struct pagoda_world *world, u32 first, u32 nr_pages)
 {
@@ -156,7 +160,7 @@ struct pagoda_world_list *pagoda_world_list(struct pagoda_world *world, u32 firs
 	return list;
 }
 
-/* Executes the buffer on the engine, from packet @start on. */
+/* Executes the buffer on the engine, from byte offset @start on. */
 struct pagoda_verdict pagoda_world_run_engine(struct pagoda_world *world, u32 start)
 {
 	struct pagoda_engine_run run;
@@ -174,7 +178,7 @@ struct pagoda_verdict pagoda_world_run_engine(struct pagoda_world *world, u32 st
 	};
 }
 
-/* Executes the buffer on the CPU executor, from packet @start on. */
+/* Executes the buffer on the CPU executor, from byte offset @start on. */
 struct pagoda_verdict pagoda_world_run_cpu(struct pagoda_world *world, u32 start)
 {
 	struct pagoda_verdict verdict = { };
@@ -188,7 +192,10 @@ struct pagoda_verdict pagoda_world_run_cpu(struct pagoda_world *world, u32 start
 	return verdict;
 }
 
-/* Executes the buffer on both machines, which agree on verdict and reason. */
+/*
+ * Executes the buffer on both machines, and expects both to succeed, or to stop at the same packet
+ * for the same fault reason. Returns the CPU executor's verdict.
+ */
 struct pagoda_verdict pagoda_world_submit(struct pagoda_world *world)
 {
 	struct pagoda_verdict engine = pagoda_world_run_engine(world, 0);
@@ -208,8 +215,8 @@ struct pagoda_verdict pagoda_world_submit(struct pagoda_world *world)
 }
 
 /*
- * Builds an operation, which is accepted, into buffers of @size bytes and executes them on both
- * machines.
+ * Builds an operation, which must be valid, into buffers of @size bytes and executes each buffer on
+ * both machines, which must succeed.
  */
 void pagoda_world_do(struct pagoda_world *world, const struct pagoda_paging_op *op, u32 size)
 {
@@ -229,7 +236,7 @@ void pagoda_world_do(struct pagoda_world *world, const struct pagoda_paging_op *
 	KUNIT_ASSERT_EQ(world->test, ret, PAGODA_BUILD_SUCCESS);
 }
 
-/* Memory and mappings of both machines are equal. */
+/* Expects VRAM, system memory and aperture mappings to be equal on both machines. */
 void pagoda_world_compare(struct pagoda_world *world)
 {
 	u32 i, generation;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory in two equal copies, one for the device's engine and one for the CPU executor, and a
- * driver that builds operations for both.
+ * Two machines with equal memory, the device's engine and the CPU executor, and functions that
+ * build operations, execute the packets on both, and compare the results.
  */
 #ifndef PAGODA_KUNIT_EXECUTOR_WORLD_H
 #define PAGODA_KUNIT_EXECUTOR_WORLD_H
@@ -16,30 +16,30 @@
 #define PAGODA_WORLD_VRAM	32	/* pages of VRAM */
 #define PAGODA_WORLD_APERTURE	24	/* pages of aperture */
 #define PAGODA_WORLD_SYSTEM	48	/* pages of system memory */
-#define PAGODA_WORLD_DUMMY	46	/* the dummy page among them */
-#define PAGODA_WORLD_FENCE	47	/* the fence page */
+#define PAGODA_WORLD_DUMMY	46	/* index in system memory of the dummy page */
+#define PAGODA_WORLD_FENCE	47	/* index of the last page, not in random page lists */
 #define PAGODA_WORLD_BUS	0x100000000ull
 #define PAGODA_WORLD_BUFFER	4096
 #define PAGODA_WORLD_LISTS	16
 
 /**
- * struct pagoda_world - Two equal machines
- * @test: Test that owns it
+ * struct pagoda_world - Two machines, with a buffer for both
+ * @test: Test that owns this struct
  * @limits: Limits that the builders get
  * @engine: The device's engine
  * @engine_vram: VRAM of @engine
  * @engine_system: System memory of @engine, page after page
- * @fences: Number of fence events
+ * @fences: Number of fence events of @engine
  * @exec: The CPU executor, with its VRAM in exec.vram
  * @cpu_system: System memory of the CPU executor
- * @cpu_pages: Stands for the struct page of each page: here the page's address
- * @mapped: Pages that the executor has mapped at the moment, in that order
+ * @cpu_pages: For each page of @cpu_system what stands for its struct page: the page's address
+ * @mapped: Pages that @exec has mapped at the moment, in the order in which they were mapped
  * @nr_mapped: Number of pages in @mapped
- * @lists: Page lists of the latest operations
+ * @lists: Page lists that pagoda_world_list() returned last
  * @nr_lists: Number of lists made so far
- * @data: The buffer
- * @priv: Private data of the buffer
- * @buf: Place of the next operation in the buffer
+ * @data: Memory of the paging buffer
+ * @priv: Private data of the packets in @data
+ * @buf: The rest of @data and @priv, for the next operation
  */
 struct pagoda_world {
 	struct kunit *test;
@@ -67,9 +67,10 @@ struct pagoda_world {
 /**
  * struct pagoda_verdict - How a buffer ended
  * @good: Every packet was executed
- * @stopped_at: Offset of the first packet that wasn't executed to its end
- * @error: What the CPU executor returned
- * @reason: enum virtio_pagoda_fault_reason, 0 if all was executed
+ * @stopped_at: Offset of the first packet that wasn't executed to its end; if @good, bytes of all
+ *	packets
+ * @error: What pagoda_cpu_execute() returned; 0 if the engine executed the buffer
+ * @reason: enum virtio_pagoda_fault_reason of the packet at @stopped_at, 0 if @good
  */
 struct pagoda_verdict {
 	bool good;

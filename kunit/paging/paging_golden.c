@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One operation of each kind, its packet according to the device ABI, written by hand, and the line
- * that the printer makes of it.
+ * The golden cases: for each opcode one operation or several, with the packet that the device ABI
+ * demands, written by hand in paging_golden_bytes.h, and with the line that the printer makes of
+ * the packet.
  */
 #include <linux/kernel.h>
 #include "paging/paging.h"

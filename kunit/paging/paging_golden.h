@@ -9,12 +9,12 @@
 #include "paging/paging.h"
 
 /**
- * struct pagoda_golden - An operation, its packet and its text
+ * struct pagoda_golden - Golden case: an operation, its packet and the packet's text
  * @name: Name of the case
  * @op: The operation
- * @bytes: Expected packet
- * @size: Bytes in the packet
- * @text: Text the printer gives after the offset
+ * @bytes: Bytes of the packet that the builder must make of @op
+ * @size: Number of bytes in @bytes
+ * @text: What the printer must print of the packet, without the packet's offset in front
  */
 struct pagoda_golden {
 	const char *name;
@@ -24,14 +24,17 @@ struct pagoda_golden {
 	const char *text;
 };
 
-/* Entry 0 is a TRANSFER from VRAM to four pages in two runs, from page 1 of its list. */
+/*
+ * All golden cases. Entry 0 is a TRANSFER from VRAM to system memory: to four pages in two runs,
+ * from page 1 of the list on.
+ */
 extern const struct pagoda_golden pagoda_goldens[];
 extern const u32 pagoda_nr_goldens;
 
-/* Generates a parameter for each of them. */
+/* Generator for KUNIT_CASE_PARAM(): each golden case. */
 PAGODA_KUNIT_PARAMS(pagoda_golden_gen_params);
 
-/* Returns the operation of the case @name. */
+/* Returns the operation of the golden case @name, which must exist. */
 static inline struct pagoda_paging_op pagoda_golden_op(const char *name)
 {
 	u32 i = 0;

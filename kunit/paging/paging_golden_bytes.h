@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Packets of all operations, byte by byte, written by hand. Included by paging_golden.c only. */
+/* Packets of the golden cases, byte by byte, written by hand; only for paging_golden.c. */
 
 static const u8 pagoda_golden_transfer_out[] = {
 	0x01, 0x00, 0x18, 0x00, 0x68, 0x00, 0x00, 0x00,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Helpers of the suites of paging/. The decoder here uses the device ABI's header only, and no code
- * of paging/, which it is used to test.
+ * Helpers of the suites of paging/. The decoder of packets (struct pagoda_image) relies on the
+ * header of the device ABI only, because it is used to test the code of paging/.
  */
 #include <linux/random.h>
 #include <linux/sizes.h>
@@ -49,8 +49,8 @@ struct pagoda_paging_limits pagoda_test_limits(u32 max_runs)
 }
 
 /*
- * pagoda_paging_validate() returns @error for the operation, with the reason @text (NULL:
- * accepted). @line is the line of the caller.
+ * Expects pagoda_paging_validate() to return @error for the operation and, unless @text is NULL, to
+ * give @text as the reason. @line: the caller's line.
  */
 void pagoda_expect_verdict(struct kunit *test, const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, int error, const char *text,
@@ -72,7 +72,10 @@ static u8 *guard_alloc(struct kunit *test, u32 capacity)
 	return block;
 }
 
-/* Allocates a guarded buffer of up to @capacity bytes, owned by the test. */
+/*
+ * Allocates a guarded buffer of up to @capacity bytes with up to @priv_capacity bytes of private
+ * data, owned by the test.
+ */
 void pagoda_guarded_init(struct kunit *test, struct pagoda_guarded *guarded, u32 capacity,
 			 u32 priv_capacity)
 {
@@ -82,7 +85,10 @@ void pagoda_guarded_init(struct kunit *test, struct pagoda_guarded *guarded, u32
 	guarded->priv_block = guard_alloc(test, priv_capacity);
 }
 
-/* Empties the buffer, sets its sizes and fills it and its guards with the guard value. */
+/*
+ * Empties the buffer, sets the sizes of buffer and private data, and fills both and their guards
+ * with the guard value.
+ */
 void pagoda_guarded_fresh(struct pagoda_guarded *guarded, u32 size, u32 priv_size)
 {
 	guarded->size = size;
@@ -110,8 +116,8 @@ const struct pagoda_paging_private *pagoda_guarded_priv(const struct pagoda_guar
 }
 
 /*
- * Expects that only bytes the cursors passed were written, and that the cursors agree with the
- * sizes that are left.
+ * Expects that no guard byte and no byte from &pagoda_paging_buffer.pos or .priv on was written,
+ * and that both positions agree with the sizes that are left.
  */
 void pagoda_guarded_check(struct kunit *test, const struct pagoda_guarded *guarded)
 {
@@ -149,7 +155,7 @@ static void paging_pages_alloc(struct kunit *test, struct pagoda_pages *pages, u
 	};
 }
 
-/* Makes a contiguous page list, owned by the test. */
+/* Makes a contiguous page list from bus address @base on, owned by the test. */
 void pagoda_pages_contiguous(struct kunit *test, struct pagoda_pages *pages, u64 base,
 			     u32 nr_pages)
 {
@@ -160,8 +166,8 @@ void pagoda_pages_contiguous(struct kunit *test, struct pagoda_pages *pages, u64
 }
 
 /*
- * Makes a list of pages above @base in no order, of which at most @max_run are consecutive (1:
- * none are).
+ * Makes a list of pages with bus addresses above @base, not in the order of their addresses: in
+ * runs of at most @max_run pages with consecutive addresses (1: each page is a run).
  */
 void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 base,
 			    u32 nr_pages, u32 max_run, struct rnd_state *rnd)
@@ -171,7 +177,7 @@ void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 
 
 	paging_pages_alloc(test, pages, nr_pages);
 	for (i = 0; i < nr_pages; i++) {
-		/* Each run has a slot with a page to spare; pairs of slots are swapped. */
+		/* Each run has a slot of @max_run + 1 pages; pairs of slots are swapped. */
 		if (!run) {
 			run = pagoda_random(rnd, 1, max_run);
 			address = base + (u64)(nr_runs++ ^ 1) * (max_run + 1) *
@@ -183,7 +189,7 @@ void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 
 	}
 }
 
-/* Returns the bus address of page @index. */
+/* Returns the bus address of page @index of the list. */
 u64 pagoda_pages_at(const struct pagoda_pages *pages, u64 index)
 {
 	if (pages->adl.contiguous)
@@ -199,7 +205,7 @@ void pagoda_image_init(struct kunit *test, struct pagoda_image *image, u64 capac
 	image->dst = test_calloc(test, capacity, sizeof(u64));
 }
 
-/* Forgets all pages. */
+/* Empties the image. */
 void pagoda_image_reset(struct pagoda_image *image)
 {
 	*image = (struct pagoda_image) {
@@ -209,7 +215,10 @@ void pagoda_image_reset(struct pagoda_image *image)
 	};
 }
 
-/* Decodes a run list into @places; false unless it has @pages pages in @nr_runs runs. */
+/*
+ * Decodes @nr_runs runs into @places. Returns false if a run is malformed, or the runs don't have
+ * @pages pages together.
+ */
 static bool image_runs(u64 *places, const u8 *runs, u32 nr_runs, u64 pages)
 {
 	u32 i, page;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the suites of paging/ share: checks that an operation is accepted or refused, paging buffers
- * between guard bytes, page lists, and a decoder of an operation's packets (struct pagoda_image).
+ * What the suites of paging/ share: limits of a device, checks that an operation is accepted or
+ * refused, paging buffers between guard bytes, page lists, random numbers, and a decoder of the
+ * packets of a TRANSFER or an aperture map (struct pagoda_image).
  */
 #ifndef PAGODA_KUNIT_PAGING_HELPERS_H
 #define PAGODA_KUNIT_PAGING_HELPERS_H
@@ -11,7 +12,7 @@
 #include "paging/paging.h"
 #include "rig/alloc.h"
 
-/* Bytes on each side of a guarded area, and their value. */
+/* Number of guard bytes on each side of a guarded area, and the value of each. */
 #define PAGODA_GUARD_BYTES	64
 #define PAGODA_GUARD_VALUE	0xa5
 
@@ -19,11 +20,11 @@
  * struct pagoda_guarded - A paging buffer between guards that reveal stray writes
  * @block: Guard, buffer, guard
  * @priv_block: Guard, private data, guard
- * @capacity: Largest size of the buffer
- * @priv_capacity: Largest size of the private data
+ * @capacity: Largest size of the buffer, in bytes
+ * @priv_capacity: Largest size of the private data, in bytes
  * @size: Current size of the buffer
  * @priv_size: Current size of the private data
- * @buf: Passed to the builder
+ * @buf: What builders get: the rest of the buffer and of the private data
  */
 struct pagoda_guarded {
 	u8 *block;
@@ -60,25 +61,28 @@ void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 
 			    u32 nr_pages, u32 max_run, struct rnd_state *rnd);
 u64 pagoda_pages_at(const struct pagoda_pages *pages, u64 index);
 
-/* Returns limits of a device with every feature and the largest possible VRAM. */
+/*
+ * Returns limits of a device with the largest possible VRAM, with every feature but a device MMU,
+ * and with @max_runs runs in a packet.
+ */
 struct pagoda_paging_limits pagoda_test_limits(u32 max_runs);
 
-/* An address and its segment, or a bus address, as one number. */
+/* A segment and an address in it as one number; segment 0 with a bus address is system memory. */
 #define PAGODA_PLACE(segment, address)	((u64)(segment) << 56 | (address))
 
 /**
- * struct pagoda_image - Effect of the packets of one operation, page by page
- * @nr_pages: Pages seen so far
- * @capacity: Length of @src and @dst
- * @bytes: Bytes of TRANSFER packets so far
- * @src: TRANSFER: PAGODA_PLACE() of the source of each page
- * @dst: PAGODA_PLACE() of the destination; for maps, of the aperture page
- * @packets: Number of packets
- * @encoded: Bytes of the packets
- * @starts: Packets with START
- * @ends: Packets with END
+ * struct pagoda_image - Effect of the packets of one TRANSFER or aperture map, page by page
+ * @nr_pages: Number of pages copied or mapped by the packets so far
+ * @capacity: Elements of @src and @dst
+ * @bytes: Number of bytes copied by the packets so far, 0 for a map
+ * @src: PAGODA_PLACE() of each page's source; for a map, of the page that is mapped
+ * @dst: PAGODA_PLACE() of each page's destination; for a map, of the aperture page
+ * @packets: Number of packets so far
+ * @encoded: Bytes of the packets so far
+ * @starts: Number of TRANSFER packets with START
+ * @ends: Number of TRANSFER packets with END
  * @start_first: The first packet has START
- * @end_last: The last packet has END
+ * @end_last: The last packet so far has END
  */
 struct pagoda_image {
 	u64 nr_pages;
@@ -103,8 +107,9 @@ void pagoda_expect_verdict(struct kunit *test, const struct pagoda_paging_limits
 			   int line);
 
 /*
- * Applies @change to a copy of @op, which is o, and expects the validation to refuse the copy with
- * @error and @text, or to accept it. Uses the caller's variables test and limits.
+ * Applies @change to o, a copy of @op, and expects validation to refuse o with @error and the
+ * reason @text, or to accept o if @error is 0. In @change, members of o have short names, see
+ * OP_MEMBER() below. Uses the caller's variables test and limits.
  */
 #define REFUSED_OP(op, change, error, text) do { \
 	struct pagoda_paging_op o = (op); \

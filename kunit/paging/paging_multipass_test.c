@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The multipass property: however an operation is split over buffers, the packets of all buffers
- * have the effect of one unlimited buffer's; every partial buffer is complete in itself; nothing is
- * written outside of a buffer.
+ * Tests of multipass: however a TRANSFER or an aperture map is split over buffers, the packets of
+ * all buffers together have the effect of one unlimited buffer; every buffer has whole packets
+ * only; nothing is written outside of a buffer. Also tested: costs are never exceeded, a contiguous
+ * list is one run, all packets of an operation have its flags, generation and the like, and sizes
+ * beyond 4 GiB are encoded right.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -15,7 +17,7 @@
 #define PAGODA_LIST_PAGES	48
 #define PAGODA_LIST_SKIP	3
 #define PAGODA_PAGES_MOVED	(PAGODA_LIST_PAGES - PAGODA_LIST_SKIP)
-/* The operation covers 20 bytes of the last page. */
+/* Of the last page the operation covers 20 bytes. */
 #define PAGODA_BYTES_MOVED	((PAGODA_PAGES_MOVED - 1) * 4096ull + 20)
 #define PAGODA_CAPACITY		8192
 #define PAGODA_PRIV_CAPACITY	(64 * PAGODA_PAGING_MIN_PRIVATE)
@@ -50,7 +52,7 @@ static const struct pagoda_case paging_multipass_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(pagoda_case, paging_multipass_cases, name);
 
-/* The operation of a case, its page lists, and what is needed to build it over and over. */
+/* The operation of a case, its page lists, and what is needed to build the operation many times. */
 struct pagoda_setup {
 	struct kunit *test;
 	struct pagoda_paging_limits limits;
@@ -143,7 +145,7 @@ static void setup_init(struct kunit *test, struct pagoda_setup *s, u32 max_runs)
 	KUNIT_ASSERT_EQ_MSG(test, pagoda_paging_validate(&s->limits, &s->op, &why), 0, "%s", why);
 }
 
-/* Returns PAGODA_PLACE() of page @i of the operation, according to C30. */
+/* Returns PAGODA_PLACE() of page @i of a transfer's source or destination, according to C30. */
 static u64 side_place(const struct pagoda_op_transfer *transfer, const struct pagoda_side *side,
 		      const struct pagoda_pages *pages, u64 i)
 {
@@ -153,8 +155,8 @@ static u64 side_place(const struct pagoda_op_transfer *transfer, const struct pa
 }
 
 /*
- * Expects the image to be the operation: every page once, in order, with its source and
- * destination.
+ * Expects the decoded packets to be the operation: every page once, in order, with the right source
+ * and destination.
  */
 static void image_check(struct pagoda_setup *s)
 {
@@ -181,7 +183,10 @@ static void image_check(struct pagoda_setup *s)
 	KUNIT_ASSERT_TRUE(s->test, s->image.start_first && s->image.end_last);
 }
 
-/* Expects each packet's private data to point to the struct page its runs begin with. */
+/*
+ * Expects each packet's private data to point to the struct page of the first page of its runs;
+ * @done: the cursor before the build call.
+ */
 static void priv_check(struct pagoda_setup *s, u64 done)
 {
 	const struct pagoda_paging_private *priv = pagoda_guarded_priv(&s->guarded);
@@ -240,7 +245,10 @@ static enum pagoda_build paging_multipass_pass(struct pagoda_setup *s,
 	return ret;
 }
 
-/* Builds the whole operation, with a first buffer and then fresh ones of @low to @high bytes. */
+/*
+ * Builds the whole operation, into a buffer of @first bytes and then into others of @low to @high
+ * bytes, and expects the packets to be the operation.
+ */
 static void paging_multipass_passes(struct pagoda_setup *s, u32 first, u32 low, u32 high,
 				    u32 priv_size)
 {
@@ -257,7 +265,10 @@ static void paging_multipass_passes(struct pagoda_setup *s, u32 first, u32 low, 
 	image_check(s);
 }
 
-/* Every buffer size works, from 0 to more than the whole operation needs. */
+/*
+ * With buffers of every size, from 0 to more than the whole operation needs: buffers too small for
+ * a packet make no progress, in all larger ones the operation is built.
+ */
 static void paging_multipass_every_size_test(struct kunit *test)
 {
 	static const u32 max_runs[] = { 2, 5, 1000 };
@@ -286,7 +297,10 @@ static void paging_multipass_every_size_test(struct kunit *test)
 	}
 }
 
-/* Buffers of random sizes, the first one as small as the end of a used buffer may be. */
+/*
+ * The operation is built in buffers of random sizes, of which the first may be as small as the rest
+ * of a used buffer.
+ */
 static void random_split_test(struct kunit *test)
 {
 	struct pagoda_setup *s = test_zalloc(test, sizeof(*s));
@@ -302,7 +316,10 @@ static void random_split_test(struct kunit *test)
 	PAGODA_PROVES(C5);
 }
 
-/* The smallest buffer allowed, with private data for one packet, is enough. */
+/*
+ * The operation is built in buffers of the smallest size, PAGODA_PAGING_MIN_BUFFER, with private
+ * data for one packet each.
+ */
 static void min_buffer_test(struct kunit *test)
 {
 	static const u32 max_runs[] = { 2, 3, 1000 };
@@ -318,8 +335,8 @@ static void min_buffer_test(struct kunit *test)
 }
 
 /*
- * The packets and bytes that cost() announces are never exceeded, and hardly more than one large
- * buffer needs.
+ * The packets and bytes that pagoda_paging_cost() announces are never exceeded; for one large
+ * buffer they are at most one packet more than needed.
  */
 static void cost_test(struct kunit *test)
 {
@@ -348,7 +365,7 @@ static void cost_test(struct kunit *test)
 			s->image.encoded + 72 + 16);
 }
 
-/* A contiguous list is one run of any length, and so are consecutive pages of a list. */
+/* A contiguous list is encoded as one run of any length, and so are consecutive pages of a list. */
 static void contiguous_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(1000);
@@ -391,7 +408,10 @@ static void contiguous_test(struct kunit *test)
 	PAGODA_PROVES(C65);
 }
 
-/* Builds one packet from @cursor on and returns it. */
+/*
+ * Builds into a buffer with @room bytes, and private data for one packet, from @cursor on, and
+ * expects the result @expected. Returns the packet.
+ */
 static const struct virtio_pagoda_transfer *
 one_packet(struct kunit *test, const struct pagoda_paging_op *op, u32 max_runs, u32 room,
 	   struct pagoda_paging_cursor *cursor, enum pagoda_build expected)
@@ -409,7 +429,7 @@ one_packet(struct kunit *test, const struct pagoda_paging_op *op, u32 max_runs, 
 	return (const void *)pagoda_guarded_data(guarded);
 }
 
-/* Sizes and offsets beyond 4 GiB, of VRAM and of a contiguous list. */
+/* Sizes and offsets beyond 4 GiB are encoded right, for VRAM and for a contiguous list. */
 static void beyond_4g_test(struct kunit *test)
 {
 	struct pagoda_adl adl = { .nr_pages = U32_MAX, .contiguous = true, .base = 1ull << 40 };
@@ -443,7 +463,7 @@ static void beyond_4g_test(struct kunit *test)
 	PAGODA_PROVES(C5);
 }
 
-/* Six runs of 1 GiB, one packet each: the cursor and addresses stay right beyond 4 GiB. */
+/* Copies six runs of 1 GiB with a packet each: cursor and addresses stay right beyond 4 GiB. */
 static void progress_beyond_4g_test(struct kunit *test)
 {
 	u64 nr_pages = 6ull << 18, i;
@@ -478,9 +498,12 @@ static void progress_beyond_4g_test(struct kunit *test)
 	PAGODA_PROVES(C5);
 }
 
-/* ---- What belongs to all packets ---------------------------------------------------- */
+/* ---- Fields that all packets of an operation repeat --------------------------------- */
 
-/* Fields that all packets of an operation have in common; @flags without those of one packet. */
+/*
+ * Fields that all packets of an operation have in common; @flags without those that only the first
+ * or the last packet has (START, END, INITIAL).
+ */
 struct pagoda_common {
 	u32 flags;
 	u32 generation;
@@ -583,7 +606,10 @@ static struct pagoda_common common_of(const struct virtio_pagoda_packet *packet)
 	}
 }
 
-/* Adds page list or values, scattered, so that the operation takes several buffers. */
+/*
+ * Gives @op a scattered page list, or scattered entries, so that the operation takes several
+ * buffers.
+ */
 static void repeats_scatter(struct kunit *test, struct pagoda_paging_op *op,
 			    struct pagoda_pages *pages)
 {
@@ -610,7 +636,10 @@ static void repeats_scatter(struct kunit *test, struct pagoda_paging_op *op,
 	}
 }
 
-/* Flags, generation, space, level and protection of an operation are in all of its packets. */
+/*
+ * All packets of an operation have its flags, generation, space, level, tiling, segment and
+ * protection.
+ */
 static void every_packet_test(struct kunit *test)
 {
 	const struct pagoda_paging_limits limits = pagoda_test_limits(4);

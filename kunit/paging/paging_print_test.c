@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The printer: well-formed packets, malformed packets, and random bytes. */
+/*
+ * Tests of the printer, with well-formed packets, malformed packets and random bytes; of
+ * pagoda_paging_walk(), and of pagoda_paging_ends().
+ */
 #include <kunit/test.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -18,7 +21,10 @@ static const u8 *golden_find(const char *name)
 	return NULL;
 }
 
-/* Each golden packet is printed as its text, and a buffer that is too small isn't overrun. */
+/*
+ * Each golden packet is printed as its offset and its text; a text buffer that is too small gets
+ * the beginning, and isn't overrun.
+ */
 static void print_golden_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
@@ -39,7 +45,7 @@ static void print_golden_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, line, data, 19);
 }
 
-/* The first malformed packet ends the printing with -EINVAL and the reason. */
+/* The first malformed packet ends the printing with the reason in the text and with -EINVAL. */
 static void print_malformed_test(struct kunit *test)
 {
 	u8 *data = test_zalloc(test, 256);
@@ -72,7 +78,7 @@ static void print_malformed_test(struct kunit *test)
 	PAGODA_EXPECT_MALFORMED(72, "unknown opcode");
 	second->opcode = cpu_to_le16(VIRTIO_PAGODA_OP_COUNT);
 	PAGODA_EXPECT_MALFORMED(72, "unknown opcode");
-	/* Run counts that don't fit the length, or exceed 32 bits of bytes. */
+	/* Numbers of runs that don't fit the length, or whose bytes would exceed 32 bits. */
 	memcpy(data + 40, golden_find("map2"), 64);
 	data[40 + 36] = 2;
 	PAGODA_EXPECT_MALFORMED(104, "packet length");
@@ -81,7 +87,10 @@ static void print_malformed_test(struct kunit *test)
 #undef PAGODA_EXPECT_MALFORMED
 }
 
-/* Random bytes: nothing is read behind the end, as KASAN checks. */
+/*
+ * Random bytes are printed, or reported as malformed, without a read behind their end, which KASAN
+ * would report.
+ */
 static void print_random_test(struct kunit *test)
 {
 	struct pagoda_paging_text text = { .size = 4096 };
@@ -131,7 +140,7 @@ static void paging_print_visit(void *arg, const struct virtio_pagoda_packet *pac
 	visits->count++;
 }
 
-/* A walk visits every packet from the start on, up to the first malformed one. */
+/* pagoda_paging_walk() visits every packet from @start on, before the first malformed one. */
 static void walk_test(struct kunit *test)
 {
 	u8 *data = test_zalloc(test, 40 + 40 + 32);
@@ -153,7 +162,10 @@ static void walk_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, visits.opcode[0], VIRTIO_PAGODA_OP_FILL);
 }
 
-/* Traces and the journal show where a piece of a transfer begins, and a flushed range's size. */
+/*
+ * pagoda_paging_ends(), for traces and the journal, returns the addresses at which a piece of a
+ * transfer begins, and the root, start and size of a flushed range.
+ */
 static void print_ends_of_pieces(struct kunit *test)
 {
 	const struct pagoda_paging_op transfer = {

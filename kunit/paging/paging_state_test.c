@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Transfers of tiled surfaces, context updates, fence notices and maps of the device MMU, split
- * over buffers of any size: the packets of all buffers together are the operation, unit by unit and
- * in order.
+ * over buffers of any size: the packets of all buffers together are the operation, unit by unit
+ * (page, fence or eight bytes) and in order, and the operation's cost is never exceeded.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -19,7 +19,7 @@
 #define PAGODA_CAPACITY		3072
 #define PAGODA_PRIVATE		(64 * PAGODA_PAGING_MIN_PRIVATE)
 #define PAGODA_SURFACE		0x200000ull
-#define PAGODA_PIECE		(5 * 4096ull)	/* offset in the linear view */
+#define PAGODA_PIECE		(5 * 4096ull)	/* start in the surface's linear view */
 
 struct pagoda_state_case {
 	const char *name;
@@ -179,8 +179,8 @@ static void state_unit(struct pagoda_state_setup *s, u64 where, u64 what, u64 mo
 }
 
 /*
- * Records the pages of @nr_runs runs; the first one's offset or address is @where. Returns their
- * number.
+ * Records a unit for each page of @nr_runs runs; @where is the first page's offset in the surface,
+ * or device address. Returns the number of pages.
  */
 static u64 state_runs(struct pagoda_state_setup *s, const struct virtio_pagoda_run *run,
 		      u32 nr_runs, u64 where, u64 more)
@@ -282,8 +282,8 @@ static enum pagoda_build state_pass(struct pagoda_state_setup *s,
 }
 
 /*
- * Builds the whole operation, with a first buffer and then fresh ones of @low to @high bytes, and
- * expects the decoded units to be the operation's units in order.
+ * Builds the whole operation, into a buffer of @first bytes and then into others of @low to @high
+ * bytes, and expects the decoded units to be the operation's units in order.
  */
 static void state_passes(struct pagoda_state_setup *s, u32 first, u32 low, u32 high)
 {
@@ -308,8 +308,8 @@ static void state_passes(struct pagoda_state_setup *s, u32 first, u32 low, u32 h
 }
 
 /*
- * Every buffer size works: too small a buffer makes no progress, and otherwise the packets carry
- * all units in order, without a byte written outside of the buffer.
+ * With buffers of every size: buffers too small for a packet make no progress; in all larger ones
+ * the packets carry all units in order. No byte is written outside of a buffer.
  */
 static void state_sizes_test(struct kunit *test)
 {
@@ -332,8 +332,8 @@ static void state_sizes_test(struct kunit *test)
 }
 
 /*
- * For random buffer sizes and few runs per packet, the packets and bytes that cost() announces are
- * never exceeded.
+ * With random sizes of buffers and few runs per packet, the packets and bytes that
+ * pagoda_paging_cost() announces are never exceeded.
  */
 static void state_cost_test(struct kunit *test)
 {

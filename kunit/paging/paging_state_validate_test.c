@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every reason to refuse an operation on tiled surfaces, contexts, residency and the device's MMU.
- * Each check changes one thing in an operation that is accepted, and tries the nearest value that
- * is still accepted.
+ * Tests of the reasons for which validation refuses operations on tiled surfaces, contexts,
+ * residency, fences and the device MMU. Each check changes one or a few members of an operation
+ * that is accepted, many of whose members have the largest value that is accepted.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -16,7 +16,7 @@
 #define VRAM_SIZE	0x40000000ull
 #define VA_END		BIT_ULL(47)
 #define PAGODA_MMU_PAGES	64
-#define PAGODA_RUNS		28	/* of an INIT_CONTEXT_RESOURCE in the smallest buffer */
+#define PAGODA_RUNS		28	/* that an INIT_CONTEXT_RESOURCE may have at most */
 
 static const struct pagoda_adl paging_state_validate_block = {
 	.nr_pages = 16,
@@ -36,7 +36,7 @@ static struct pagoda_paging_limits state_limits(void)
 	return limits;
 }
 
-/* Pages 2 to 5 of a surface of 16 pages, 12 of which have a layout. */
+/* Swizzles into pages 2 to 5 of a surface of 16 pages, of which the layout covers 12. */
 static const struct pagoda_paging_op swizzle_ok = {
 	.operation = VIRTIO_PAGODA_OP_TRANSFER,
 	.allocation = 7,
@@ -63,7 +63,7 @@ static void refuse_surface_test(struct kunit *test)
 		"surface: not in VRAM");
 	REFUSED(o.transfer.dst.generation = 1, -EINVAL, "side: generation outside the aperture");
 	REFUSED(o.transfer.dst.address += 8, -EINVAL, "side: address misaligned");
-	/* The whole surface must be inside, not just the piece. */
+	/* The whole surface must be inside VRAM, not just the piece that is copied. */
 	ACCEPTED(o.transfer.dst.address = VRAM_SIZE - SZ_64K);
 	REFUSED(o.transfer.dst.address = VRAM_SIZE - SZ_32K, -ERANGE, "side: outside the segment");
 	ACCEPTED(o.transfer.offset = SZ_64K - 0x4000);
@@ -72,7 +72,7 @@ static void refuse_surface_test(struct kunit *test)
 	REFUSED(o.transfer.layout.mips = 2; o.transfer.surface_size = SZ_32K + SZ_16K, -ERANGE,
 		"layout: more than the surface has");
 	REFUSED(o.transfer.layout.pitch = 100, -EINVAL, "layout: pitch");
-	/* The linear side may overlap no byte of the whole surface. */
+	/* The linear side must not overlap any byte of the surface, whichever piece is copied. */
 	ok.transfer.src = (struct pagoda_side) { VRAM, 0, SZ_64K + 0x6000 };
 	ACCEPTED((void)o);
 	REFUSED(o.transfer.src.address -= 0x1000, -EINVAL,
@@ -102,13 +102,13 @@ static void refuse_lock_test(struct kunit *test)
 	REFUSED(o.transfer.src = o.transfer.dst, -EINVAL, "lock: both sides in VRAM");
 	REFUSED(o.transfer.dst.segment = APERTURE, -EINVAL, "surface: not in VRAM");
 	REFUSED(o.transfer.layout.tiling = 0, -EINVAL, "layout: tiling");
-	/* Whether there is an allocation makes no difference here. */
+	/* Without an allocation the layout is checked, too, unlike that of a TRANSFER. */
 	REFUSED(o.allocation = 0; o.transfer.layout.tiling = 0, -EINVAL, "layout: tiling");
 }
 
 /*
- * A CPU address is given only for a context allocation that is visible, protected and in the
- * aperture.
+ * A CPU address is accepted only for a save area in the aperture whose flags say that the CPU may
+ * see it, that only the device may access it, and that it is always in the aperture.
  */
 static void refuse_context_address(struct kunit *test, const struct pagoda_paging_limits *at,
 				   const struct pagoda_paging_op ok)
@@ -156,7 +156,10 @@ static void refuse_init_context_test(struct kunit *test)
 	REFUSED(init->dst.address += SZ_4K, -ERANGE, "side: outside the segment");
 	REFUSED(init->flags = BIT(3), -EINVAL, "context: unknown flag");
 	refuse_context_address(test, &limits, ok);
-	/* One packet: its list has exactly these pages, in no more runs than fit. */
+	/*
+	 * The operation is one packet: the list must have exactly its pages, in no more runs than
+	 * fit.
+	 */
 	ok.init_context.gpu_address = 0;
 	ok.init_context.size = PAGODA_RUNS * SZ_4K;
 	ok.init_context.dst = (struct pagoda_side) { .adl = &list };
@@ -304,7 +307,7 @@ static void refuse_signal_virtual_test(struct kunit *test)
 	REFUSED((void)o, -EOPNOTSUPP, "signal: no virtual addresses");
 }
 
-/* With a device MMU, addresses of system memory are limited to those it can map. */
+/* With a device MMU, an address of system memory that the device MMU can't map is refused. */
 static void refuse_device_address_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = state_limits();
