@@ -159,8 +159,8 @@ static void promote_comes_back(struct kunit *test)
 }
 
 /*
- * As many allocations come back as there is room for; none is evicted for another one, not even an
- * offered one.
+ * As many allocations come back as there is room for; none is evicted for them, not even an offered
+ * one.
  */
 static void promote_only_free(struct kunit *test)
 {
@@ -277,7 +277,7 @@ static void promote_stays_out(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[2]) && in_vram(bos[3]));
-	/* An allocation that is reclaimed becomes resident again if it was before the offer. */
+	/* RECLAIM makes an allocation resident again that was made resident before the offer. */
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, bos[1]));
 	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]) && pagoda_rig_holds(rig, bos[1], 1));

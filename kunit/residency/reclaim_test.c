@@ -54,7 +54,7 @@ static void reclaim_content(struct kunit *test)
 }
 
 /*
- * RECLAIM makes an allocation resident again that was resident when it was offered, unless EVICT
+ * RECLAIM makes an allocation resident again that was made resident before the offer, unless EVICT
  * was called since; the fence covers the move. An allocation outside of VRAM that the CPU can't see
  * gets no pages.
  */

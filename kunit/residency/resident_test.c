@@ -31,7 +31,7 @@ struct resident_model {
 	u64 vram;
 };
 
-/* Every third allocation doesn't need VRAM. */
+/* Returns whether an allocation supports VRAM only; every third supports the aperture, too. */
 static bool resident_needs_vram(u32 index)
 {
 	return index % 3;

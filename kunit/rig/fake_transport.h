@@ -81,7 +81,7 @@ struct pagoda_fake_transport {
 	enum pagoda_fake_mode mode;
 	struct pagoda_fake_slot ring[PAGODA_FAKE_DEPTH];
 	u32 nr_ring;
-	u32 permits;		/* held mode: requests that may still run */
+	u32 permits;		/* number of requests that may still run in held mode */
 	bool running;
 	u64 skipped;		/* bytes the running request didn't copy; @execute adds up */
 	bool halted;		/* executes nothing until a reset or go_on() */
