@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the suites about offered allocations share. */
+/*
+ * Helpers of the suites of offers, promotion and other suites that need VRAM to be full: calls of
+ * residency/ for one allocation, allocations of an eighth of VRAM, and a client that takes the
+ * room.
+ */
 #ifndef PAGODA_KUNIT_OFFER_HELPERS_H
 #define PAGODA_KUNIT_OFFER_HELPERS_H
 
@@ -7,7 +11,7 @@
 
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define EITHER		(SUBMIT_VRAM | SUBMIT_APERTURE)
-#define PIECE		(PAGODA_RIG_VRAM_PAGES / 8)	/* eight of them fill VRAM */
+#define PIECE		(PAGODA_RIG_VRAM_PAGES / 8)	/* pages; eight pieces fill VRAM */
 
 static inline int offer_flags(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 priority, u32 flags)
 {
@@ -19,7 +23,7 @@ static inline int offer(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 priori
 	return offer_flags(rig, bo, priority, 0);
 }
 
-/* Returns an enum drm_pagoda_reclaim_result or a negative errno. */
+/* Reclaims an allocation; returns an enum drm_pagoda_reclaim_result or a negative errno. */
 static inline int reclaim(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct dma_fence *fence;
@@ -54,6 +58,7 @@ static inline bool in_vram(const struct pagoda_bo *bo)
 	return bo->ttm.resource->mem_type == TTM_PL_VRAM;
 }
 
+/* Returns an allocation of %PIECE pages that was made resident, with content of @seed. */
 static inline struct pagoda_bo *piece(struct pagoda_rig *rig, u32 flags, u32 supported, u32 seed)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PIECE, flags, supported, 0);
@@ -63,7 +68,10 @@ static inline struct pagoda_bo *piece(struct pagoda_rig *rig, u32 flags, u32 sup
 	return bo;
 }
 
-/* Makes the allocation look used by a job until @fence signals. */
+/*
+ * Adds @fence to the allocation's reservation, as if a job used the allocation until @fence
+ * signals.
+ */
 static inline void make_busy(struct pagoda_rig *rig, struct pagoda_bo *bo, struct dma_fence *fence)
 {
 	struct dma_resv *resv = bo->ttm.base.resv;
@@ -75,8 +83,8 @@ static inline void make_busy(struct pagoda_rig *rig, struct pagoda_bo *bo, struc
 }
 
 /*
- * The objects TTM creates to free the old places of moved allocations hold those places until its
- * workqueue has run.
+ * Waits until all paging is complete and TTM's workqueue has run: until then the objects that TTM
+ * creates to free the old places of moved allocations hold these places.
  */
 static inline void settle_moves(struct pagoda_rig *rig)
 {
@@ -91,7 +99,10 @@ static inline void close_all(struct pagoda_bo **bos, u32 count)
 			pagoda_rig_close(bos[count]);
 }
 
-/* Another client takes @count pieces of VRAM for good, with one residency request. */
+/*
+ * Has a new client make @count allocations of a piece each resident in VRAM, with one request, and
+ * returns them in @crowd.
+ */
 static inline void crowd_in(struct pagoda_rig *rig, struct pagoda_bo **crowd, u32 count)
 {
 	const struct pagoda_bo_params params = {
@@ -104,7 +115,7 @@ static inline void crowd_in(struct pagoda_rig *rig, struct pagoda_bo **crowd, u3
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(rig->test, other);
-	/* Places that earlier moves left are taken until TTM has freed them. */
+	/* Places that earlier moves left are free only when TTM's workqueue has run. */
 	pagoda_rig_settle(rig);
 	flush_workqueue(rig->vidmm->ttm.wq);
 	for (i = 0; i < count; i++) {

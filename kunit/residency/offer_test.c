@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offered allocations: evicted before any other and in order, never while they are used, without a
- * copy of their content; and priorities, which order the other allocations.
+ * Offered allocations: evicted before any other allocation, in order and without a copy, although
+ * queued jobs still find the content; refused by other calls; not accessible by CPU mappings or, if
+ * private to a VM, by its jobs. And priorities, which order the other allocations.
  */
 #include <linux/sizes.h>
 #include "rig/map.h"
@@ -18,8 +19,8 @@ static void fill_vram(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
 }
 
 /*
- * Makes half a piece resident for good: beside seven pieces, and the rig's page tables if they are
- * in VRAM, there is no room for another one.
+ * Makes half a piece resident with the highest priority: beside seven pieces there is no room in
+ * VRAM then for another piece, whether or not the rig's page tables are in VRAM.
  */
 static struct pagoda_bo *plug_vram(struct pagoda_rig *rig)
 {
@@ -31,7 +32,10 @@ static struct pagoda_bo *plug_vram(struct pagoda_rig *rig)
 	return bo;
 }
 
-/* Makes a new piece resident; returns the index of the piece that left, or @count. */
+/*
+ * Makes a new piece resident; returns the index in @bos of the piece that left VRAM for it, or
+ * @count. Expects that no more than one piece left.
+ */
 static u32 who_leaves(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
 		      struct pagoda_bo **fresh)
 {
@@ -75,13 +79,16 @@ static void offer_order(struct kunit *test)
 	fill_vram(rig, bos, 7);
 	plug = plug_vram(rig);
 	pagoda_rig_settle(rig);
-	/* Offered first of two with the same rank; the others are offered in order. */
+	/* bos[5] is offered before bos[2], which has the same rank; the others by index. */
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[5], ranks[5]));
 	for (i = 0; i < ARRAY_SIZE(ranks); i++)
 		if (ranks[i] && i != 5)
 			KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[i], ranks[i]));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_set_priority(rig->vidmm, &bos[0], &lowest, 1));
-	/* Makes the allocation no older than the other candidates. */
+	/*
+	 * bos[0] was used no earlier than the other candidates then: only its priority makes it
+	 * leave first.
+	 */
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[0]));
 	for (i = 0; i < ARRAY_SIZE(expected); i++) {
 		u32 left = who_leaves(rig, bos, 7, &fresh[i]);
@@ -178,7 +185,10 @@ static void offer_waits_for_jobs(struct kunit *test)
 	PAGODA_PROVES(C170);
 	KUNIT_EXPECT_TRUE(test, other->offer.discarded);
 	KUNIT_EXPECT_TRUE(test, in_vram(used));
-	/* Now only the used allocation is left. The CPU doesn't wait for it: the stream does. */
+	/*
+	 * Only the used allocation is left to be discarded: make_resident() doesn't wait for the
+	 * job, the DISCARD_CONTENT in the stream does.
+	 */
 	rest[7] = pagoda_rig_bo(rig, PIECE, 0, SUBMIT_VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, rest[7]));
 	KUNIT_EXPECT_TRUE(test, used->offer.discarded);
@@ -253,7 +263,10 @@ static void offer_refused(struct kunit *test)
 
 /* ---- Mappings ------------------------------------------------------------------------ */
 
-/* A program's mapping of an offered allocation isn't usable (SIGBUS), wherever the content is. */
+/*
+ * An access to a mapping of an offered allocation, in VRAM or in system memory, gets SIGBUS. After
+ * RECLAIM the mapping can be used again.
+ */
 static void offer_ends_mappings(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -283,8 +296,8 @@ static void offer_ends_mappings(struct kunit *test)
 /* ---- Private to a VM ------------------------------------------------------------------- */
 
 /*
- * While a private allocation is offered, jobs of its VM go on without it: an access to its
- * addresses faults. Reclaimed, it is back there, with its content or zeros.
+ * While a private allocation is offered, jobs of its VM are executed without it: only an access to
+ * its addresses faults. After RECLAIM these addresses have its content or zeros.
  */
 static void offer_private(struct kunit *test)
 {
@@ -314,7 +327,7 @@ static void offer_private(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 0u, submit_state(client).state);
-	/* While it is offered, its addresses fault. */
+	/* While the allocation is offered, a job that accesses its addresses faults. */
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, mine, DRM_PAGODA_OFFER_LOW));
 	submit_store(client, HERE, 8);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Pace: which evictions from VRAM a submission may cause, with tokens and without. */
+/*
+ * Pace: which evictions from VRAM a job may cause with tokens and without, what they cost, and when
+ * an allocation that was left out comes to VRAM.
+ */
 #include <linux/sizes.h>
 #include "debug/debug.h"
 #include "ledger/traffic_helpers.h"
@@ -11,8 +14,8 @@
 #define BYTES	((u64)PIECE << PAGE_SHIFT)
 
 /*
- * VRAM that is full except for page tables, and a client. @rest, half a piece, leaves no room for a
- * piece.
+ * A client, and VRAM without room for another piece: @crowd, of another client, and @rest, half a
+ * piece, leave less than half a piece, in which page tables are, too.
  */
 struct pace_test {
 	struct pagoda_rig *rig;
@@ -69,7 +72,9 @@ static struct pagoda_bo *pace_shared(struct submit_client *client, u32 supported
 	return bo;
 }
 
-/* Submits a job that stores @value at @address, and waits for it. */
+/*
+ * Submits a job that stores @value at @address and lists @listed, if not NULL; waits for the job.
+ */
 static void pace_job(struct submit_client *client, u64 address, u64 value, struct pagoda_bo *listed)
 {
 	const struct submit_args args = { .bos[0] = listed, .nr_bos = !!listed };
@@ -103,7 +108,7 @@ static void pace_leaves_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2 * BYTES, after.submit_left - before.submit_left);
 	KUNIT_EXPECT_EQ(test, 0ull, after.submit_spent);
 	KUNIT_EXPECT_GT(test, 0ll, after.submit_tokens);
-	/* A private allocation that stays where it is isn't considered again. */
+	/* Without tokens, a private allocation that was left out isn't tried or counted again. */
 	pace_job(t.client, HERE + 8, 0x3333, NULL);
 	KUNIT_EXPECT_EQ(test, after.submit_left, pace_stats(&t).submit_left);
 	KUNIT_EXPECT_FALSE(test, list_empty(&t.client->vm->left_out));
@@ -123,7 +128,7 @@ static void pace_leaves_out(struct kunit *test)
 	pace_end(&t);
 }
 
-/* Free room costs no tokens. */
+/* Free room in VRAM is used without tokens, and costs none. */
 static void pace_takes_free(struct kunit *test)
 {
 	struct drm_pagoda_stats before, after;
@@ -147,7 +152,7 @@ static void pace_takes_free(struct kunit *test)
 	pace_end(&t);
 }
 
-/* Returns the bytes of other clients' allocations that were evicted. */
+/* Returns the bytes of the allocations in @crowd and @rest that aren't in VRAM. */
 static u64 pace_away(struct pace_test *t)
 {
 	u64 bytes = in_vram(t->rest) ? 0 : BYTES / 2;
@@ -158,7 +163,7 @@ static u64 pace_away(struct pace_test *t)
 	return bytes;
 }
 
-/* An allocation costs what leaves VRAM for it, not what comes. */
+/* An allocation costs a token for each byte that leaves VRAM for it, whatever its own size. */
 static void pace_pays_what_leaves(struct kunit *test)
 {
 	const u32 pages = PIECE * 5 / 8; /* more than is free; no other allocation's size */
@@ -205,8 +210,8 @@ static void pace_only_vram(struct kunit *test)
 }
 
 /*
- * An allocation whose client requested residency is brought to VRAM, and back there after an
- * eviction, without tokens.
+ * An allocation is brought to VRAM without tokens by MAKE_RESIDENT, and by a job if it is on its
+ * client's residency list.
  */
 static void pace_requested(struct kunit *test)
 {
@@ -240,7 +245,7 @@ static void pace_requested(struct kunit *test)
 	pace_end(&t);
 }
 
-/* One token is enough for an allocation of any size; the next allocation is left out. */
+/* With one token left, a whole piece comes to VRAM; the next allocation is left out. */
 static void pace_debt(struct kunit *test)
 {
 	struct submit_args args = { .nr_bos = 2 };
@@ -269,8 +274,8 @@ static void pace_debt(struct kunit *test)
 }
 
 /*
- * The VM's own allocations that were left out are tried again as far as the tokens go, not all of
- * them each time.
+ * Private allocations of the VM that were left out are tried again only as far as the tokens go:
+ * one of the three isn't tried, and none is counted again.
  */
 static void pace_again_in_part(struct kunit *test)
 {
@@ -320,7 +325,7 @@ static void pace_moved_meanwhile(struct kunit *test)
 	pace_job(t.client, HERE + 8, 0x2222, NULL);
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, bo->ttm.resource->mem_type);
 	KUNIT_EXPECT_EQ(test, 0x2222ull, submit_word(t.rig, bo, 8));
-	/* Closing an allocation removes it from the list of those left out. */
+	/* Closing an allocation removes it from the VM's list of allocations that were left out. */
 	pagoda_vm_forget(t.client->vm, bo);
 	KUNIT_EXPECT_TRUE(test, list_empty(&t.client->vm->left_out));
 	pagoda_rig_close(bo);
@@ -362,7 +367,10 @@ static void pace_reclaimed(struct kunit *test)
 	pace_end(&t);
 }
 
-/* A client without tokens doesn't delay another client. */
+/*
+ * Each client has tokens of its own: while one client has none, a job of another client still has
+ * allocations evicted.
+ */
 static void pace_others(struct kunit *test)
 {
 	struct pagoda_bo *bo, *theirs;
@@ -376,7 +384,7 @@ static void pace_others(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, t.rig->client);
 	other = submit_client(t.rig, 1);
 	theirs = submit_private(other, PIECE, EITHER, HERE);
-	/* The VM and its objects hold references. */
+	/* The VM and its allocations hold references to the client. */
 	pagoda_client_put(t.rig->client);
 	t.rig->client = mine;
 	bo = submit_private(t.client, PIECE, EITHER, HERE);
@@ -427,7 +435,10 @@ static void pace_nowhere_else(struct kunit *test)
 	pace_end(&t);
 }
 
-/* When room becomes free and no job comes, promotion brings the allocation back to VRAM. */
+/*
+ * An allocation that was left out is brought to VRAM by promotion if room becomes free and no job
+ * comes.
+ */
 static void pace_promoted(struct kunit *test)
 {
 	struct pagoda_bo *bo;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Promotion: allocations that were evicted from VRAM come back when there is room, in order,
- * without evicting others; and those that don't come back.
+ * Promotion: which allocations that were evicted from VRAM come back when there is room, in which
+ * order and when, without evictions; also at random against a model, and after resets, sleep and
+ * unplug.
  */
 #include <linux/delay.h>
 #include <linux/dma-fence-chain.h>
@@ -17,8 +18,8 @@
 
 #define HERE		SZ_4M
 #define PIECES		4
-#define CROWD		8	/* as many as fit into VRAM */
-#define ROUNDS		1000	/* of the work item: far more than needed */
+#define CROWD		8	/* pieces, as many as fit into VRAM */
+#define ROUNDS		1000	/* most runs of the work item: far more than needed */
 
 static struct pagoda_rig *promote_rig(struct kunit *test)
 {
@@ -52,14 +53,17 @@ static bool promote_is_done(struct pagoda_promotion *promotion)
 	       promotion->sent == promotion->ended;
 }
 
-/* Runs the work item until it has nothing to do; returns false if it never ends. */
+/*
+ * Runs the work item until it has nothing left to do; returns false if it still has after %ROUNDS
+ * rounds.
+ */
 static bool promote_settle(struct pagoda_rig *rig)
 {
 	struct pagoda_promotion *promotion = promotion_of(rig);
 	u32 round;
 
 	for (round = 0; round < ROUNDS; round++) {
-		/* Closed allocations are freed. */
+		/* Has TTM free closed allocations. */
 		flush_workqueue(rig->vidmm->ttm.wq);
 		flush_delayed_work(&promotion->work);
 		pagoda_rig_settle(rig);
@@ -70,7 +74,10 @@ static bool promote_settle(struct pagoda_rig *rig)
 	return false;
 }
 
-/* Lets the work item visit all allocations, of which some are in use. */
+/*
+ * Runs the work item a few times, enough to visit all allocations: promote_settle() might not end,
+ * because some allocations can't be promoted yet.
+ */
 static void promote_rounds(struct pagoda_rig *rig)
 {
 	u32 round;
@@ -96,8 +103,8 @@ static u32 count_in_vram(struct pagoda_bo **bos, u32 count)
 }
 
 /*
- * Makes pieces with content, evicted from VRAM by a crowd; promotion has no tokens until
- * promote_let().
+ * Makes @count pieces with content and has @crowd evict them from VRAM; promotion has no tokens
+ * until promote_let().
  */
 static void pieces_out(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
 		       struct pagoda_bo **crowd)
@@ -111,6 +118,7 @@ static void pieces_out(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count
 	KUNIT_ASSERT_EQ(rig->test, 0u, count_in_vram(bos, count));
 }
 
+/* Expects all pieces of pieces_out() in VRAM, with their content. */
 static void pieces_expect_back(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
 {
 	u32 i;
@@ -150,7 +158,10 @@ static void promote_comes_back(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* Only as many come back as there is room for; no other allocation is evicted. */
+/*
+ * As many allocations come back as there is room for; none is evicted for them, not even an offered
+ * one.
+ */
 static void promote_only_free(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -200,7 +211,7 @@ static void promote_order(struct kunit *test)
 		DRM_PAGODA_RESIDENCY_NORMAL, DRM_PAGODA_RESIDENCY_LOW,
 		DRM_PAGODA_RESIDENCY_NORMAL, DRM_PAGODA_RESIDENCY_HIGH,
 	};
-	/* The most important, the last used, the one used before, the least important. */
+	/* High priority; normal priority and used last; normal and used before; low priority. */
 	static const u32 order[PIECES] = { 3, 0, 2, 1 };
 	struct pagoda_rig *rig = promote_rig(test);
 	struct submit_client *client = submit_client(rig, 0);
@@ -231,7 +242,7 @@ static void promote_order(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* A priority that is set while an allocation waits takes effect. */
+/* A priority that is set while an allocation waits for promotion takes effect. */
 static void promote_reordered(struct kunit *test)
 {
 	const u32 high = DRM_PAGODA_RESIDENCY_MAXIMUM;
@@ -249,7 +260,7 @@ static void promote_reordered(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* ---- Allocations that don't ---------------------------------------------------------- */
+/* ---- Allocations that don't come back ------------------------------------------------ */
 
 /* Allocations that were evicted on request or offered don't come back. */
 static void promote_stays_out(struct kunit *test)
@@ -266,7 +277,7 @@ static void promote_stays_out(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[2]) && in_vram(bos[3]));
-	/* An allocation that is reclaimed becomes resident again if it was before the offer. */
+	/* RECLAIM makes an allocation resident again that was made resident before the offer. */
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, bos[1]));
 	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]) && pagoda_rig_holds(rig, bos[1], 1));
@@ -274,7 +285,7 @@ static void promote_stays_out(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* An allocation that is closed while it waits is forgotten. */
+/* An allocation that is closed while it waits for promotion doesn't wait any more. */
 static void promote_closed(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -308,7 +319,7 @@ static void promote_dead(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kref_get_unless_zero(&dead->base.refcount));
 	KUNIT_EXPECT_TRUE(test, dead->deleted);
 	promote_let(rig);
-	/* TTM's workqueue waits for the fence. */
+	/* promote_settle() would wait for TTM's workqueue, which waits for the fence. */
 	promote_rounds(rig);
 	KUNIT_EXPECT_EQ(test, PIECES - 1u, count_in_vram(bos + 1, PIECES - 1));
 	KUNIT_ASSERT_NOT_NULL(test, dead->resource);
@@ -319,7 +330,7 @@ static void promote_dead(struct kunit *test)
 	close_all(bos + 1, PIECES - 1);
 }
 
-/* Promotion stays within the client's budget, and continues when that grows. */
+/* Promotion stays within the client's budget, and continues when the budget grows. */
 static void promote_budget(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -374,8 +385,8 @@ static void promote_not_reached(struct dma_fence *fence, struct dma_fence_cb *ca
 }
 
 /*
- * A fence counts as signalled before its callbacks have run: until then the callback is on the
- * fence's list and must not be added to another fence.
+ * A slice ends when its fence counts as signalled, which may be before the fence's callbacks have
+ * run: the slice's callback must be off the fence's list before another fence gets it.
  */
 static void promote_half_signalled(struct kunit *test)
 {
@@ -456,7 +467,7 @@ static void promote_private(struct kunit *test)
 	promote_let(rig);
 	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
 	KUNIT_EXPECT_EQ(test, 2u, count_in_vram(bos, 2));
-	/* The addresses lead to the new place. */
+	/* The VM's addresses lead to the new places. */
 	submit_add(client, HERE, 1);
 	submit_add(client, HERE + SZ_2M, 1);
 	KUNIT_EXPECT_EQ(test, 0, submit_job(client, NULL));
@@ -469,8 +480,8 @@ static void promote_private(struct kunit *test)
 }
 
 /*
- * Waits until an allocation has come back; gives up after %ROUNDS milliseconds. Doesn't wait for
- * the work item.
+ * Returns true when an allocation is in VRAM again; false if it isn't after %ROUNDS milliseconds or
+ * more. Doesn't wait for the work item.
  */
 static bool promote_arrives(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
@@ -519,7 +530,7 @@ static void promote_payer(struct kunit *test)
 /* ---- Against a model ----------------------------------------------------------------- */
 
 #define MODEL_PIECES	12u
-#define MODEL_PAGES	64u	/* the most of a piece: all pieces fit */
+#define MODEL_PAGES	64u	/* highest size of a piece: all pieces fit into VRAM */
 #define MODEL_ROUNDS	30u
 
 /* A piece; @used is its place in the order of uses, @back whether it is expected to come back. */
@@ -539,7 +550,10 @@ static int promote_model_order(const void *left, const void *right)
 	return a->used > b->used ? -1 : 1;
 }
 
-/* Sorts by priority and last use; the first ones come back, as far as room and budget allow. */
+/*
+ * Sorts the pieces by priority and last use. In this order each piece is expected to come back that
+ * fits into the room and the budget left by the pieces before it.
+ */
 static void promote_model_expect(struct pagoda_rig *rig, struct promote_model *model)
 {
 	struct pagoda_budget_info info;
@@ -610,7 +624,7 @@ static void promote_model_round(struct submit_client *client, struct rnd_state *
 	for (i = 0; i < MODEL_PIECES; i++)
 		KUNIT_EXPECT_EQ_MSG(rig->test, model[i].back, in_vram(model[i].bo),
 				    "place %u, %zu bytes", i, model[i].bo->ttm.base.size);
-	/* Pieces that could come back now are gone already. */
+	/* Close the pieces first, so that none comes back into the room of the crowd. */
 	for (i = 0; i < MODEL_PIECES; i++)
 		pagoda_rig_close(model[i].bo);
 	close_all(crowd + gone, CROWD - gone);
@@ -632,7 +646,10 @@ static void promote_random(struct kunit *test)
 
 /* ---- Resets and teardown ------------------------------------------------------------- */
 
-/* What trimming evicted doesn't come back: its room was requested for an allocation to come. */
+/*
+ * Allocations that trimming evicted aren't promoted: their room was requested for another
+ * allocation.
+ */
 static void promote_trimmed(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -650,7 +667,7 @@ static void promote_trimmed(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* After sleep, which evicts all allocations, they come back. */
+/* Allocations come back after a sleep, for which all were evicted. */
 static void promote_after_sleep(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -674,7 +691,7 @@ static void promote_after_sleep(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* After a reset evicted allocations still come back, with their content. */
+/* Allocations that were evicted before a reset come back after it, with their content. */
 static void promote_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -713,7 +730,10 @@ static void promote_not_trimmed(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* The device is unplugged while promotion is under way and its submissions are held. */
+/*
+ * When the device is unplugged while it holds the submissions of a promotion, the slices under way
+ * are dropped and the work item isn't queued again.
+ */
 static void promote_unplug(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -722,7 +742,10 @@ static void promote_unplug(struct kunit *test)
 	pieces_out(rig, bos, PIECES, crowd);
 	close_all(crowd, CROWD);
 	pagoda_rig_settle(rig);
-	/* After this timeout the queue gives up operations, several times over. */
+	/*
+	 * Shorten the timeout, which expires several times before the queue gives up held
+	 * operations.
+	 */
 	pagoda_test_queue_timeout(rig->vidmm->queue, 200);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	promote_let(rig);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Content of offered allocations: all of it is left, or zeros, wherever the allocation was and
- * whatever the device did meanwhile; and the same at random, against a model.
+ * RECLAIM of offered allocations: the content is whole or zeros, wherever the allocation was and
+ * whatever the device did meanwhile, also at random against a model; and which allocations get
+ * pages and become resident again.
  */
 #include <linux/prandom.h>
 #include <drm/ttm/ttm_tt.h>
@@ -23,7 +24,7 @@ static void reclaim_content(struct kunit *test)
 	PAGODA_PROVES(C172);
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 3));
-	/* In the aperture, with an address and without. */
+	/* Evicted from the aperture, the allocation keeps its content. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, bo, DRM_PAGODA_OFFER_LOW));
 	KUNIT_ASSERT_EQ(test, 0, evict(rig, bo));
@@ -41,7 +42,10 @@ static void reclaim_content(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
-	/* The device filled discarded memory with garbage: a new allocation is zero. */
+	/*
+	 * The rig's device fills discarded VRAM with garbage: a new allocation there is zero all
+	 * the same.
+	 */
 	next = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES - 2 * PIECE, CPU, SUBMIT_VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, next));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, next));
@@ -50,8 +54,9 @@ static void reclaim_content(struct kunit *test)
 }
 
 /*
- * Reclaiming makes an allocation resident again if it was before the offer, and then the fence
- * covers that. An allocation the CPU can't see gets no pages.
+ * RECLAIM makes an allocation resident again that was made resident before the offer, unless EVICT
+ * was called since; the fence covers the move. An allocation outside of VRAM that the CPU can't see
+ * gets no pages.
  */
 static void reclaim_pages_in(struct kunit *test)
 {
@@ -84,7 +89,10 @@ static void reclaim_pages_in(struct kunit *test)
 	close_all(bos, 2);
 }
 
-/* Offered with decommit, pages are freed instead of swapped out; without, content comes back. */
+/*
+ * Pages of allocations that were offered with ALLOW_DECOMMIT are freed instead of swapped out, and
+ * the content is discarded; without the flag it comes back.
+ */
 static void reclaim_decommitted(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -120,7 +128,10 @@ static void reclaim_decommitted(struct kunit *test)
 	close_all(bos, 3);
 }
 
-/* When there aren't enough device addresses, the allocation isn't committed and stays offered. */
+/*
+ * If an allocation's pages find no device addresses, it stays offered: RECLAIM reports
+ * NOT_COMMITTED for it or, if all of the list must succeed, fails with -ENOMEM.
+ */
 static void reclaim_not_committed(struct kunit *test)
 {
 	static const struct pagoda_rig_mode mode = {
@@ -151,7 +162,10 @@ static void reclaim_not_committed(struct kunit *test)
 	close_all(bos, 2);
 }
 
-/* A tiled allocation's window and its content are discarded together. */
+/*
+ * When a tiled allocation is discarded, the content in its window is, too; if it isn't, RECLAIM
+ * leaves the window as it was.
+ */
 static void offer_tiled(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -180,7 +194,7 @@ static void offer_tiled(struct kunit *test)
 
 /* ---- Resets and failures --------------------------------------------------------------- */
 
-/* A reset neither rebuilds offered allocations nor marks them lost. */
+/* A reset neither clears offered allocations nor marks them lost: they leave VRAM, discarded. */
 static void offer_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -193,7 +207,7 @@ static void offer_reset(struct kunit *test)
 	fills = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, offered->id);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
 	pagoda_rig_settle(rig);
-	/* The offered allocation wasn't cleared; the other one is lost. */
+	/* The offered allocation wasn't cleared; the other allocation's content is lost. */
 	KUNIT_EXPECT_FALSE(test, in_vram(offered));
 	KUNIT_EXPECT_EQ(test, fills, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, offered->id));
 	pagoda_bo_info(offered, &info);
@@ -207,7 +221,10 @@ static void offer_reset(struct kunit *test)
 	pagoda_rig_close(other);
 }
 
-/* When the device fails to discard, nothing counts as lost, and the content isn't visible. */
+/*
+ * When the device refuses DISCARD_CONTENT, or the builder reports busy, the allocation counts as
+ * discarded all the same, and the old content isn't visible after RECLAIM.
+ */
 static void offer_discard_fails(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -316,7 +333,10 @@ static void model_step(struct model *m, struct rnd_state *rnd)
 		swap_out_all(m->rig);
 }
 
-/* Only offered allocations lose content, and TTM's priorities agree with the driver's. */
+/*
+ * Expects that exactly the model's allocations are offered, that no other allocation lost its
+ * content, and that TTM and the policy rank each allocation by its priority and offer.
+ */
 static void model_check(struct model *m)
 {
 	u32 i;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Residency lists: counts and order against a model, all-or-nothing changes, and that allocations
- * on a client's list are resident when the client's jobs are executed.
+ * on a client's list are resident when the client's jobs are executed; which evictions the client
+ * is told of; and requests that have nothing to do, or wait for other devices.
  */
 #include <linux/delay.h>
 #include <linux/fdtable.h>
@@ -19,7 +20,7 @@
 #define PAGES	160u
 #define STEPS	4000u
 
-/* The expected state of a list. */
+/* The expected state of the residency list of the rig's client. */
 struct resident_model {
 	struct kunit *test;
 	struct pagoda_rig *rig;
@@ -30,7 +31,7 @@ struct resident_model {
 	u64 vram;
 };
 
-/* Every third allocation doesn't need VRAM. */
+/* Returns whether an allocation supports VRAM only; every third supports the aperture, too. */
 static bool resident_needs_vram(u32 index)
 {
 	return index % 3;
@@ -267,7 +268,7 @@ static void resident_stays_for_others(struct kunit *test)
 	resident_model_end(&m);
 }
 
-/* Opens a listener of the client's events; its budget doesn't change. */
+/* Opens a listener of the client's events, none of which is of a budget: no budget changes here. */
 static struct file *resident_listener(struct resident_model *m)
 {
 	int fd = pagoda_listener_open(m->rig->vidmm, m->rig->client, true);
@@ -285,7 +286,7 @@ static bool resident_has_news(struct file *file)
 	return vfs_poll(file, NULL) & EPOLLIN;
 }
 
-/* A client is told when an allocation on its list is evicted for lack of room, and only then. */
+/* A client gets an event if an allocation on its list is evicted to make room, and only then. */
 static void resident_tells_who_leaves(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -328,8 +329,8 @@ static void resident_make(struct resident_model *m)
 }
 
 /*
- * Making allocations resident again is skipped unless one was moved, evicted or offered, or its
- * reservation is held.
+ * A list of resident allocations has nothing left to do for MAKE_RESIDENT, unless an allocation was
+ * evicted or offered, or its reservation is held.
  */
 static void resident_made_again(struct kunit *test)
 {
@@ -354,7 +355,10 @@ static void resident_made_again(struct kunit *test)
 	resident_model_end(&m);
 }
 
-/* An allocation that prefers VRAM and is in the aperture is resident, but not where it belongs. */
+/*
+ * An allocation that prefers VRAM and is in the aperture counts as resident, but MAKE_RESIDENT
+ * still has to bring it to VRAM.
+ */
 static void resident_made_elsewhere(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -423,7 +427,10 @@ static void resident_when_executed(struct kunit *test)
 	resident_model_end(&m);
 }
 
-/* While a job is executed, its allocations stay, even if they are taken off the list. */
+/*
+ * While a job is executed, its allocations stay usable, even if they are taken off the list and
+ * evicted.
+ */
 static void resident_while_executed(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -471,7 +478,7 @@ static void resident_survives_resets(struct kunit *test)
 	resident_model_end(&m);
 }
 
-/* Waits until the point has a fence; gives up after five seconds. */
+/* Returns true when the point has a fence, and the fence in @fence; false after five seconds. */
 static bool resident_has_point(struct drm_syncobj *points, u64 value, struct dma_fence **fence)
 {
 	unsigned long end = jiffies + 5 * HZ;
@@ -483,8 +490,8 @@ static bool resident_has_point(struct drm_syncobj *points, u64 value, struct dma
 }
 
 /*
- * The fence of another device's move is waited for by the client that asked for the allocation, not
- * by the thread that has the list locked.
+ * If another device's move of an allocation hasn't ended, MAKE_RESIDENT neither waits for its fence
+ * nor keeps the reservation locked: the request's point gets a fence that waits for the move.
  */
 static void resident_shared(struct kunit *test)
 {

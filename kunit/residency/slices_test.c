@@ -10,16 +10,17 @@
 #include "vm/vm_helpers.h"
 
 #define MANY	(3 * PAGODA_WALK_SLICE + 8)
-#define SLICES	4u
+#define SLICES	4u	/* of %MANY allocations */
 #define HERE	SZ_64M
-#define PINNED	500u	/* pages; what is left of VRAM has no room for %LARGE and %MANY */
+#define PINNED	500u	/* pages; the rest of VRAM is too small for 2 * %LARGE + %MANY */
 #define LARGE	256u
 #define HOLES	400u
 
 /*
- * struct slices - pauses of the walks of a test: @lock is the lock of the walk. @late is kept, as
- * if another operation needed it, from the first pause until the first one behind the first
- * %SLICES; @nested: the stub does that
+ * struct slices - what the stub of pagoda_walk_pause() does: in each pause of a walk expects that
+ * @lock isn't held, and counts the pause in @pauses. In the first pause @late is kept, as if
+ * another operation needed it, until pause %SLICES + 1, the first of the next walk. @nested: the
+ * stub itself is in a walk, whose pauses don't count
  */
 static struct slices {
 	struct kunit *test;
@@ -63,7 +64,10 @@ static void slices_end(void)
 	close_all(slices.bos, MANY);
 }
 
-/* The policy is told of a long list in slices. */
+/*
+ * Of many allocations that an operation keeps, uses, and keeps no more, the policy is told in
+ * slices.
+ */
 static void slices_policy(struct kunit *test)
 {
 	struct pagoda_vidmm *vidmm;
@@ -83,8 +87,9 @@ static void slices_policy(struct kunit *test)
 }
 
 /*
- * An operation that looks for an allocation of another operation pauses while it passes its own
- * ones: here the other operation ends meanwhile, and its allocation is a victim.
+ * An operation that finds no victim looks for an allocation that another operation keeps, and
+ * pauses while it passes the many that it keeps itself. Here the other operation ends in such a
+ * pause, and its allocation becomes the victim.
  */
 static void slices_of_others(struct kunit *test)
 {
@@ -106,7 +111,7 @@ static void slices_of_others(struct kunit *test)
 							  &trim));
 	dma_fence_put(fence);
 	KUNIT_EXPECT_FALSE(test, in_vram(late));
-	/* Those of the list itself are kept and given free in slices, too. */
+	/* The operation's own allocations are kept, and let go, in slices, too. */
 	KUNIT_EXPECT_EQ(test, 2 * SLICES + MANY / PAGODA_WALK_SLICE, slices.pauses);
 	pagoda_rig_pin(pinned, false);
 	pagoda_rig_close(pinned);
@@ -115,7 +120,10 @@ static void slices_of_others(struct kunit *test)
 	slices_end();
 }
 
-/* The allocations of the residency list that a VM maps are collected without a spinlock. */
+/*
+ * The allocations of the residency list that a VM maps are collected in slices, without the
+ * spinlock of the VM's list.
+ */
 static void slices_bound(struct kunit *test)
 {
 	struct pagoda_bo **found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a test needs, or else is aborted: zeroed memory that lives as long as the test, and pointers
- * that are no error.
+ * Memory and pointers that a test needs: zeroed memory that lives as long as the test, and a check
+ * that a pointer is no error. A test that doesn't get these is aborted.
  */
 #ifndef PAGODA_KUNIT_ALLOC_H
 #define PAGODA_KUNIT_ALLOC_H
@@ -21,10 +21,10 @@ static inline void *test_zalloc(struct kunit *test, size_t size)
 	return test_calloc(test, 1, size);
 }
 
-/* Returns memory that is aligned to pages and need not be contiguous. */
+/* Returns zeroed memory that is aligned to pages and need not be physically contiguous. */
 void *test_vzalloc(struct kunit *test, size_t size);
 
-/* Returns a pointer that must not be an error. */
+/* Returns @pointer; aborts the test if it is an error pointer. */
 #define test_ok(test, pointer) ({ \
 	typeof(pointer) test_ok_pointer = (pointer); \
 	\

@@ -2,7 +2,10 @@
 #ifndef PAGODA_KUNIT_COMMAND_H
 #define PAGODA_KUNIT_COMMAND_H
 
-/* Returns a command of a GPU program with its head; further arguments initialize its fields. */
+/*
+ * Returns a pointer to a command of a GPU program, its head with opcode @NAME and flags @more;
+ * further arguments initialize the other fields.
+ */
 #define PAGODA_COMMAND(NAME, type, more, ...) (&(const struct virtio_pagoda_##type) { \
 	.command = { \
 		.opcode = cpu_to_le16(VIRTIO_PAGODA_COMMAND_##NAME), \

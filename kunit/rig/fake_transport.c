@@ -10,7 +10,10 @@ static struct pagoda_fake_transport *to_fake(struct pagoda_transport *transport)
 	return container_of(transport, struct pagoda_fake_transport, base);
 }
 
-/* Completes a request as an interrupt does: the transport's user must not sleep. */
+/*
+ * Completes a request with interrupts off, as an interrupt handler does: the transport's user must
+ * not sleep.
+ */
 static void fake_answer(struct pagoda_request *request, enum pagoda_outcome outcome,
 			const struct pagoda_fault *fault)
 {
@@ -31,7 +34,10 @@ static struct pagoda_fake_order *fake_find_order(struct pagoda_fake_transport *f
 	return NULL;
 }
 
-/* Returns the first request that isn't executed yet, NULL if it may not be executed now. */
+/*
+ * Returns the first request that isn't executed yet; NULL if there is none or if the device mustn't
+ * execute requests now.
+ */
 static struct pagoda_fake_slot *fake_next(struct pagoda_fake_transport *fake)
 {
 	u32 i;
@@ -73,7 +79,10 @@ struct fake_run {
 	int ret;
 };
 
-/* Chooses the next request and what happens to it. Caller holds the lock. */
+/*
+ * Chooses the next request to execute, and its trouble, if any; returns false if there is none.
+ * Caller holds the lock.
+ */
 static bool fake_begin(struct pagoda_fake_transport *fake, struct fake_run *run)
 {
 	struct pagoda_fake_slot *slot = fake_next(fake);
@@ -90,7 +99,7 @@ static bool fake_begin(struct pagoda_fake_transport *fake, struct fake_run *run)
 	run->start = slot->request->start;
 	run->end = slot->request->size;
 	order = fake_find_order(fake, slot->seqno);
-	/* An order for a packet that isn't executed again has no effect. */
+	/* Packets before run->start aren't executed again: an order for one has no effect. */
 	if (!order || order->offset < run->start)
 		return true;
 	order->times--;
@@ -104,7 +113,10 @@ static bool fake_begin(struct pagoda_fake_transport *fake, struct fake_run *run)
 	return true;
 }
 
-/* Records how a request ended; returns the request to complete, if any. Caller holds the lock. */
+/*
+ * Records how a request ended, also in *@outcome; returns the request to complete, or NULL if it
+ * isn't to be completed. Caller holds the lock.
+ */
 static struct pagoda_request *fake_end(struct pagoda_fake_transport *fake, struct fake_run *run,
 				       enum pagoda_outcome *outcome)
 {
@@ -161,7 +173,9 @@ static void fake_run(struct pagoda_fake_transport *fake)
 			fake_answer(request, outcome,
 				    outcome == PAGODA_OUTCOME_FAULT ? &run.fault : NULL);
 		spin_lock_irqsave(&fake->lock, flags);
-		/* Cleared only after the completion, for which a reset waits. */
+		/*
+		 * Cleared only after the completion, because a reset waits until no request runs.
+		 */
 		fake->running = false;
 	}
 	spin_unlock_irqrestore(&fake->lock, flags);
@@ -287,8 +301,9 @@ void pagoda_fake_transport_wait_silent(struct pagoda_fake_transport *fake)
 }
 
 /*
- * Waits until the running request is done, as a real device does. The work item isn't flushed:
- * lockdep would take its dependencies for the caller's, although no fence is waited for here.
+ * Waits until the running request is done, as a real device does in a reset. The work item isn't
+ * flushed: lockdep would take its dependencies for the caller's, although no fence is waited for
+ * here.
  */
 static void fake_wait(struct pagoda_fake_transport *fake)
 {
@@ -296,7 +311,10 @@ static void fake_wait(struct pagoda_fake_transport *fake)
 		fsleep(100);
 }
 
-/* An engine is never given a number again that it had before. */
+/*
+ * Ends the halt, at a reset. An engine is never given a number again that it had before, so its
+ * next number follows the last one submitted; the paging queue's follows the last one executed.
+ */
 static void fake_restart(struct pagoda_fake_transport *fake)
 {
 	fake->halted = false;

@@ -28,9 +28,10 @@ static inline int rig_map_mmap(struct file *file, struct vm_area_struct *vma)
 static const struct file_operations rig_map_fops = { .mmap = rig_map_mmap };
 
 /*
- * Maps the first @size bytes at @offset of a file, or anonymous memory without one, in an address
- * space of the test's thread. kunit_vm_mmap() takes two references to the space, but the thread's
- * end returns one: a struct mm_struct for each test stays, empty, that is no leak of the driver.
+ * Maps @size bytes from @offset on of a file, or anonymous memory if @file is NULL, in an address
+ * space of the test's thread. Returns the user address, or 0. kunit_vm_mmap() takes two references
+ * to the space, but the thread's end returns one: a struct mm_struct for each test stays, empty,
+ * that is no leak of the driver.
  */
 static inline unsigned long rig_mmap(struct kunit *test, struct file *file, u64 size,
 				     unsigned long prot, unsigned long flags, u64 offset)
@@ -66,7 +67,10 @@ static inline void rig_unmap(struct pagoda_rig *rig, struct pagoda_bo *bo, unsig
 	KUNIT_EXPECT_EQ(rig->test, 0, vm_munmap(at, bo->ttm.base.size));
 }
 
-/* Does what mprotect(PROT_READ | PROT_WRITE) does to a mapping; returns -EACCES if it refuses. */
+/*
+ * Does what mprotect(PROT_READ | PROT_WRITE) does to a mapping. Returns 0; -EACCES if the mapping
+ * may never be written; or -ENOENT.
+ */
 static inline int rig_map_make_writable(unsigned long at)
 {
 	struct mm_struct *mm = current->mm;

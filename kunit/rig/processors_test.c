@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checks that kernel threads of this rig run at the same time: suites that race two threads prove
- * something only then.
+ * Checks that two kernel threads run at the same time on the machine of the suites: suites that
+ * race two threads prove something only then.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -13,7 +13,7 @@
 #define ROUNDS		64
 #define PATIENCE_NS	(10 * NSEC_PER_SEC)
 
-/* Two threads that pass a number back and forth. */
+/* Shared by two threads that pass @next back and forth; @parted: a thread waited too long. */
 struct meeting {
 	atomic_t next;
 	bool parted;
@@ -25,7 +25,10 @@ struct guest {
 	struct completion done;
 };
 
-/* Doesn't give up the processor: on a single one the other thread could never answer. */
+/*
+ * Waits for its turns and passes the number on, without giving up the processor: if both threads
+ * had only one, the other thread could never answer.
+ */
 static int guest_run(void *data)
 {
 	struct guest *guest = data;

@@ -7,7 +7,10 @@
 #include <linux/string.h>
 #include "prove.h"
 
-/* Returns the running test. KUnit runs one at a time, in a thread of its own. */
+/*
+ * Returns the running test. In a thread or work item that the test started, finds the test by the
+ * thread that runs it, because KUnit runs one test at a time.
+ */
 static struct kunit *claim_test(void)
 {
 	struct kunit *test = kunit_get_current_test();

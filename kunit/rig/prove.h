@@ -5,8 +5,9 @@
 #include <kunit/test.h>
 
 /*
- * A place in the sources that claims conformance points, and the test that made the claim last.
- * Parameters of a case share their name and, on some kernels, the address of struct kunit.
+ * A place in the sources that claims conformance points, and the test that made the claim last,
+ * known by its name, log and number of the parameter: parameters of a case share the name and, on
+ * some kernels, the address of struct kunit.
  */
 struct pagoda_claim {
 	const char *points;
@@ -18,15 +19,15 @@ struct pagoda_claim {
 };
 
 /*
- * Writes the claim into the results of the running test, unless the claim was already made by that
- * test or by the current parameter of it. Returns true if the claim was written. May be called by
- * threads and work of the test; may sleep.
+ * Writes the claim into the results of the running test, unless this test, with its current
+ * parameter, was the last that made the claim. Returns true if the claim was written. May be called
+ * by threads and work items of the test; may sleep.
  */
 bool pagoda_claim(struct pagoda_claim *claim);
 
 /*
- * Names the conformance points that the assertions beside it prove. When executed, leaves a line in
- * the test's results; the report counts these lines for tests that passed.
+ * Names the conformance points that the assertions next to this line prove. When executed, leaves a
+ * line in the test's results; the report counts these lines for tests that passed.
  */
 #define PAGODA_PROVES(...)								\
 	do {										\

@@ -6,10 +6,10 @@
 #include <linux/kthread.h>
 #include "prove.h"
 
-/* Points that don't exist: the report ignores these. */
+/* A claim of a point that doesn't exist: the report ignores it. */
 #define NONE { .points = "nothing", .file = __FILE__, .line = __LINE__ }
 
-/* A claim of all tests here. */
+/* The claim that all tests here make. */
 static struct pagoda_claim shared = NONE;
 
 /* Repeated in one test, a claim is written once. */
@@ -26,7 +26,7 @@ static const u32 prove_numbers[] = { 1, 2, 3 };
 
 KUNIT_ARRAY_PARAM(prove, prove_numbers, NULL);
 
-/* Each parameter has a result of its own, which may fail or be skipped. */
+/* A claim is written once for each parameter, because each has a result of its own. */
 static void prove_by_parameter(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, pagoda_claim(&shared));

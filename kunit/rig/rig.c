@@ -48,7 +48,10 @@ static u64 rig_shown(struct pagoda_rig *rig, u64 va)
 			      (va & (page_size - 1)));
 }
 
-/* Records which pages the paging process' address space maps while a notice is given. */
+/*
+ * Records in @rig->shown to which pages the address in a NOTIFY_ALLOC leads in the paging space,
+ * the first and the last one, when the engine executes the notice.
+ */
 static void rig_notify(void *context, const struct virtio_pagoda_packet *packet)
 {
 	const struct virtio_pagoda_notify_alloc *notice = (const void *)packet;
@@ -82,7 +85,10 @@ static bool rig_fail_is(const struct pagoda_rig_fail *fail,
 	       (!fail->allocation || le64_to_cpu(packet->allocation) == fail->allocation);
 }
 
-/* Returns the number of the packet in [start, end) that is to fail, or PAGODA_ENGINE_NEVER. */
+/*
+ * Returns the number of the first packet in [start, end) that is to fail, counted from the buffer's
+ * start, or PAGODA_ENGINE_NEVER.
+ */
 static u32 rig_fail_at(struct pagoda_rig *rig, u64 seqno, const void *data, u32 start, u32 end)
 {
 	struct pagoda_rig_fail *fail = &rig->fail;
@@ -160,7 +166,10 @@ static int rig_execute(void *arg, u64 seqno, const void *data, u32 start, u32 en
 	return rig_execute_packets(rig, seqno, data, start, end, fault);
 }
 
-/* The paging queue was reset: nothing is being executed, so held writes can be written back. */
+/*
+ * The paging queue is being reset: no request is being executed, so writes that the engine holds
+ * back can be written now.
+ */
 static void rig_stopped(void *arg)
 {
 	struct pagoda_rig *rig = arg;
@@ -168,7 +177,10 @@ static void rig_stopped(void *arg)
 	pagoda_engine_write_back(&rig->engine, 0);
 }
 
-/* The fake device comes out of RESET_ADAPTER in deferred mode, whatever mode it had before. */
+/*
+ * Executes RESET_ADAPTER. The fake device comes out of it in deferred mode, whatever mode it had
+ * before.
+ */
 static int rig_reset(struct pagoda_rig *rig)
 {
 	if (rig->reset_error)
@@ -245,7 +257,10 @@ static int rig_control(void *arg, const struct pagoda_command *command)
 	return reason ? -EINVAL : 0;
 }
 
-/* Returns the bits of a virtual address that so many levels translate, at least 47. */
+/*
+ * Returns how many bits of a virtual address @levels levels of page tables translate, but 47 at
+ * least and 57 at most.
+ */
 static u32 rig_va_bits(u32 levels)
 {
 	return max(min(VIRTIO_PAGODA_PAGE_SHIFT + levels * VIRTIO_PAGODA_PT_INDEX_BITS, 57u), 47u);
@@ -300,7 +315,10 @@ static void rig_make_engine(struct pagoda_rig *rig, const struct pagoda_rig_opti
 	bool large = options->large;
 	size_t size = (large ? PAGODA_RIG_LARGE_PAGES : PAGODA_RIG_VRAM_PAGES) << PAGE_SHIFT;
 
-	/* A window must be contiguous, and so large a contiguous block can't be allocated. */
+	/*
+	 * VRAM that the CPU sees through a window must be physically contiguous, and so large a
+	 * contiguous block can't be allocated.
+	 */
 	engine->vram = large ? vzalloc(size) : alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->vram);
 	engine->vram_size = size;
@@ -426,7 +444,10 @@ static void rig_destroy(void *data)
 	vfree(rig->log);
 }
 
-/* In the test's own thread a test fence in a reservation stands for a job that has a place. */
+/*
+ * Replaces pagoda_stream_is_queued() in the test's own thread: there a fence of pagoda_test_fence()
+ * counts as that of a job that has a place of an engine.
+ */
 static bool rig_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
 	return !pagoda_queue_owns(vidmm->queue, fence) && !dma_fence_is_signaled(fence) &&
@@ -563,7 +584,7 @@ void pagoda_rig_share(struct pagoda_rig *rig, bool share)
 	struct pagoda_stream *stream = rig->vidmm->stream;
 
 	stream->patience = share ? 100 * HZ : rig->patience;
-	/* Sends what was waiting for the old timeout. */
+	/* Sends operations that waited for the old timeout. */
 	mod_delayed_work(stream->wq, &stream->flush, 0);
 	flush_delayed_work(&stream->flush);
 }
@@ -602,7 +623,7 @@ static bool rig_is_plugged(struct pagoda_rig *rig)
 
 static void rig_settle_queue(struct pagoda_rig *rig)
 {
-	/* Operations that freed memory may be in the open submission. */
+	/* Operations that free memory may still be in the open submission. */
 	if (!rig_is_plugged(rig))
 		pagoda_stream_flush(rig->vidmm);
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_test_queue_settle(rig->vidmm->queue));
@@ -615,10 +636,13 @@ void pagoda_rig_settle(struct pagoda_rig *rig)
 
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
 	rig_settle_queue(rig);
-	/* Gives operations that were queued in the meantime time to finish. */
+	/*
+	 * Operations that were queued in the meantime may have left writes that the engine holds
+	 * back.
+	 */
 	for (i = 0; i < 10 && pagoda_engine_holds_writes(&rig->engine, 0); i++)
 		rig_settle_queue(rig);
-	/* From here on the engine holds no write back, so memory may be freed. */
+	/* Memory may be freed from here on: no write that the engine held back can still hit it. */
 	KUNIT_EXPECT_FALSE(rig->test, pagoda_engine_holds_writes(&rig->engine, 0));
 }
 
@@ -675,7 +699,10 @@ int pagoda_rig_place(struct pagoda_bo *bo, const struct ttm_place *place, bool n
 	int ret;
 
 	dma_resv_lock(bo->ttm.base.resv, NULL);
-	/* What leaves VRAM while work uses it leaves as a victim does, without a wait here. */
+	/*
+	 * An allocation that leaves VRAM while jobs use it leaves as a victim does: the copy is
+	 * queued behind the jobs, and the caller doesn't wait.
+	 */
 	if (pagoda_bo_is_in_vram(bo) && place->mem_type != TTM_PL_VRAM &&
 	    !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP))
 		where.flags |= PAGODA_PL_PIPELINED;
@@ -760,7 +787,10 @@ void pagoda_rig_fragment(struct pagoda_rig *rig, struct pagoda_bo **odd, u32 cou
 	flush_workqueue(rig->vidmm->ttm.wq);
 }
 
-/* Returns the kernel address of a page of the allocation, wherever it is. */
+/*
+ * Returns the kernel address of a page of the allocation, in VRAM or system memory; NULL if the
+ * allocation has no pages.
+ */
 static u64 *rig_page(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 page)
 {
 	struct pagoda_vram_cursor cur;
@@ -803,7 +833,10 @@ void pagoda_rig_write(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed)
 		KUNIT_EXPECT_NOT_NULL(rig->test, words);
 		for (word = 0; words && word < PAGE_SIZE / sizeof(u64); word++)
 			words[word] = rig_word(seed, page, word);
-		/* As a job would; what the CPU writes, tests write through a mapping. */
+		/*
+		 * Tell the engine of the writes, as if a job had written: writes by the CPU are
+		 * tested through mappings.
+		 */
 		pagoda_engine_wrote(&rig->engine, words, PAGE_SIZE);
 	}
 	dma_resv_unlock(bo->ttm.base.resv);

@@ -12,8 +12,8 @@
 
 /*
  * The driver's memory manager on a GPU inside the test. TTM, segments, stream and queue are the
- * driver's own, the engine is the software GPU's, and the fake transport connects both. Every
- * packet that the engine executes is noted in a log.
+ * driver's own, the engine is the software GPU's, and the fake transport connects both. The first
+ * PAGODA_RIG_LOG packets of paging that the engine executes are noted in a log.
  */
 
 #define PAGODA_RIG_VRAM_PAGES		1024
@@ -39,9 +39,11 @@ struct pagoda_rig_mode {
 
 /* Generator for KUNIT_CASE_PARAM(): every update mode, with and without a device MMU. */
 PAGODA_KUNIT_PARAMS(pagoda_rig_modes);
-/* All update modes without a device MMU, for tests that invent bus addresses. */
+/* Every update mode, without a device MMU. */
 PAGODA_KUNIT_PARAMS(pagoda_rig_update_modes);
-/* With and without a device MMU, in one update mode: for tests that don't depend on that. */
+/*
+ * GPU_PHYSICAL mode with and without a device MMU, for tests that don't depend on the update mode.
+ */
 PAGODA_KUNIT_PARAMS(pagoda_rig_mmu_modes);
 
 /**
@@ -49,14 +51,14 @@ PAGODA_KUNIT_PARAMS(pagoda_rig_mmu_modes);
  * @opcode: Operation of the packet
  * @flags: Flags of the packet
  * @seqno: Number of the submission that contained the packet
- * @allocation: Allocation
- * @size: Bytes; or pages for MAP, UNMAP and notices of residency; or entries for
- *	UPDATE_PAGE_TABLE
+ * @allocation: Id of the packet's allocation
+ * @size: Bytes; or pages for MAP, UNMAP, MAP_MMU, UNMAP_MMU and notices of residency; or entries
+ *	for UPDATE_PAGE_TABLE
  * @src: Source segment of a TRANSFER or DISCARD_CONTENT, direction of a VIRTUAL_TRANSFER,
  *	mode of an UPDATE_PAGE_TABLE
- * @dst: Destination segment of a TRANSFER, FILL, MAP or UNMAP
- * @address: Destination: VRAM address, or page of the aperture, or virtual address, or the
- *	address that UPDATE_PAGE_TABLE changes
+ * @dst: Destination segment of a TRANSFER or FILL, segment of a MAP, UNMAP or notice of residency
+ * @address: Destination, or the packet's only address: address in a segment, page of the aperture,
+ *	virtual address, or first address that UPDATE_PAGE_TABLE changes or FLUSH_TLB flushes
  * @src_address: Source address of a TRANSFER or VIRTUAL_TRANSFER
  * @offset: Byte of the allocation, for virtual operations, UPDATE_PAGE_TABLE and
  *	NOTIFY_ALLOC; page of the allocation for notices of residency
@@ -79,13 +81,13 @@ struct pagoda_rig_note {
 };
 
 /**
- * struct pagoda_rig_fail - A packet that the device reports as faulty
+ * struct pagoda_rig_fail - Packets that the device is to report as faulty
  * @seqno: Submission of the packet, 0 = any
- * @packet: Number of the packet in its buffer; used only if @opcode is 0
- * @opcode: Operation of the packet, 0 = any
- * @allocation: Allocation of the packet, 0 = any
- * @times: How often such a packet fails
- * @middle: The packet fails after half of its effect
+ * @packet: Number of the packet in its buffer, from 0; used only if @opcode is 0
+ * @opcode: Operation of the packet; 0 = the packet with number @packet, whatever its operation
+ * @allocation: Id of the packet's allocation, 0 = any; used only if @opcode isn't 0
+ * @times: How many more such packets fail; 0 = none
+ * @middle: A packet fails after half of its effect, else before any
  */
 struct pagoda_rig_fail {
 	u64 seqno;
@@ -96,7 +98,7 @@ struct pagoda_rig_fail {
 	bool middle;
 };
 
-/* Bus addresses of the first and the last page that the address in a NOTIFY_ALLOC maps. */
+/* Bus addresses of the first and the last page to which the address in a NOTIFY_ALLOC leads. */
 struct pagoda_rig_shown {
 	u64 first;
 	u64 last;
@@ -162,23 +164,23 @@ struct pagoda_rig {
 	struct pagoda_rig_shown shown[8];
 	u32 nr_shown;
 	struct pagoda_rig_fail fail;
-	u32 flush_late;		/* set by tests: of so many flushes one comes late; 0: none */
-	u32 flushes;		/* buffers with a FLUSH_TLB that were executed since */
+	u32 flush_late;		/* set by tests: one in so many of @flushes is late; 0: none */
+	u32 flushes;		/* buffers with a FLUSH_TLB executed while @flush_late is set */
 	u32 lose_roots;		/* set by tests: so many SET_ROOT of VMs get no answer */
-	bool loses_events;	/* events that tell of changed fences */
+	bool loses_events;	/* set by tests: events of changed fences get lost */
 	enum pagoda_engine_vram reset_vram;
-	int reset_error;	/* error of RESET_ADAPTER */
-	atomic_t accesses;	/* executions begun, and accesses to system memory */
+	int reset_error;	/* set by tests: error that RESET_ADAPTER returns */
+	atomic_t accesses;	/* number of executions begun and of accesses to system memory */
 	bool unplugged;
 	unsigned long patience;		/* the stream's default */
 	struct pagoda_plug plug;	/* of pagoda_rig_plug_shared() */
-	s64 overruns;		/* costs announced too low on purpose */
+	s64 overruns;		/* expected number of costs that are announced too low */
 };
 
 /* How a rig differs from the default. */
 struct pagoda_rig_options {
 	u64 without;		/* features to hide from the driver */
-	u32 buffer_size;	/* 0: 64 KiB */
+	u32 buffer_size;	/* bytes of a paging buffer; 0: 64 KiB */
 	bool no_window;		/* no part of VRAM is CPU visible */
 	bool not_coherent;	/* the device doesn't snoop */
 	bool large;		/* PAGODA_RIG_LARGE_PAGES of VRAM, no window */
@@ -190,7 +192,7 @@ struct pagoda_rig_options {
 	u32 mmu_pages;		/* with a device MMU; 0: PAGODA_RIG_MMU_PAGES */
 	enum pagoda_engine_vram reset_vram;	/* what RESET_ADAPTER leaves in VRAM */
 	bool engines;		/* PAGODA_RIG_ENGINES execution engines */
-	u64 pin_limit;		/* 0: half of VRAM's size */
+	u64 pin_limit;		/* bytes; 0: half of VRAM without the reserve */
 	bool promotes;		/* evicted allocations are promoted */
 	u32 reserve;		/* pages of VRAM for page tables and save areas */
 	bool tracks;		/* the device knows which pages of VRAM it wrote */
@@ -200,41 +202,49 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 				     const struct pagoda_rig_options *options);
 /* Returns a default rig in the mode that is the test's parameter. */
 struct pagoda_rig *pagoda_rig_create_mode(struct kunit *test);
-/* The opcodes that copy and fill content in the rig's mode. */
+/* Return the opcode that copies, or fills, content in the rig's update mode. */
 u32 pagoda_rig_copy_op(struct pagoda_rig *rig);
 u32 pagoda_rig_fill_op(struct pagoda_rig *rig);
-/* Returns the bus address that an address the driver gave for system memory leads to, or 0. */
+/*
+ * Returns the bus address that the device accesses for @address, which the driver gave for system
+ * memory: @address itself or, with a device MMU, what @address is mapped to; 0 if unmapped.
+ */
 u64 pagoda_rig_bus(struct pagoda_rig *rig, u64 address);
 /*
  * With @share set, the stream keeps small operations back, so that operations plugged from now on
- * share a buffer however slow the machine is. The caller must not do so while another thread may
- * wait for one of these operations and holds a lock that the plugger needs.
+ * share a buffer however slow the machine is; without, sends them soon again. The caller must not
+ * set @share while another thread may wait for one of these operations and holds a lock that the
+ * plugger needs.
  */
 void pagoda_rig_share(struct pagoda_rig *rig, bool share);
-/* Sets @share, and plugs the stream. */
+/* Calls pagoda_rig_share() with @share set, and plugs the stream. */
 void pagoda_rig_plug_shared(struct pagoda_rig *rig);
 /*
- * Makes the device refuse, for good, the submission that copies content out of VRAM next. With a
- * device MMU the submission before, which maps the pages, succeeds. The caller must start the copy
- * at once.
+ * Makes the device refuse, for good, the submission that copies content out of VRAM next: the next
+ * one or, with a device MMU, the one behind that, because the next one maps the pages and succeeds.
+ * The caller must start the copy at once.
  */
 void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig);
 /* Makes the device refuse the next submission for good. */
 void pagoda_rig_refuse_next(struct pagoda_rig *rig);
 /*
- * Waits until the paging queue is idle and no held write of the engine remains. Also runs at the
- * end of the test.
+ * Puts the fake device in deferred mode, and waits until the paging queue is idle and the engine
+ * holds back no write.
  */
 void pagoda_rig_settle(struct pagoda_rig *rig);
 /* Settles, then waits until TTM has freed the memory that moves and closed allocations left. */
 void pagoda_rig_settle_freed(struct pagoda_rig *rig);
-/* Removes the hardware with everything the device holds back. Objects can only be closed then. */
+/*
+ * Stops the manager, as if the device had been unplugged, even if the device holds requests back.
+ * From then on allocations can only be closed. Also called at the end of the test.
+ */
 void pagoda_rig_unplug(struct pagoda_rig *rig);
 
 /* Initializes an execution engine, for pagoda_rig_create(). */
 void pagoda_rig_engine_init(struct pagoda_rig *rig, u32 index);
-/* A held engine keeps its requests without executing them. _engines_lose() resets all engines. */
+/* Resets all engines, and clears the errors that tests set for their resets. */
 void pagoda_rig_engines_lose(struct pagoda_rig *rig);
+/* With @hold set, engine @index keeps its requests without executing them, until called without. */
 void pagoda_rig_hold(struct pagoda_rig *rig, u32 index, bool hold);
 
 struct pagoda_bo *pagoda_rig_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u32 supported,
@@ -247,21 +257,29 @@ int pagoda_rig_place(struct pagoda_bo *bo, const struct ttm_place *place, bool n
 int pagoda_rig_to_vram(struct pagoda_bo *bo);
 int pagoda_rig_to_system(struct pagoda_bo *bo);
 int pagoda_rig_to_aperture(struct pagoda_bo *bo, bool address);
-/* Calls of residency/, in a section. */
+/* Call pagoda_residency_make(), pagoda_residency_evict() or pagoda_reclaim() in a section. */
 int pagoda_rig_make_resident(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
 			     struct dma_fence **fence, u64 *trim);
 int pagoda_rig_evict(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
 		     struct dma_fence **fence);
 int pagoda_rig_reclaim(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count, u32 *results,
 		       bool all, struct dma_fence **fence);
-/* Fills VRAM so that every other page is taken, by @count allocations of one page each. */
+/*
+ * Makes 2 * @count allocations of a page each in VRAM and closes every other one: @odd gets the
+ * @count allocations that are left, with a free page behind each.
+ */
 void pagoda_rig_fragment(struct pagoda_rig *rig, struct pagoda_bo **odd, u32 count);
-/* Wait until the allocation's moves are done; write, or check, every byte where it is. */
+/* Waits until the allocation's moves are done, and writes every byte where it is, by @seed. */
 void pagoda_rig_write(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed);
 /* Writes after a move to VRAM, which must succeed. */
 void pagoda_rig_write_vram(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed);
+/*
+ * Return whether the allocation, when its moves are done, has the content that pagoda_rig_write()
+ * writes for @seed, or zeros.
+ */
 bool pagoda_rig_holds(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed);
 bool pagoda_rig_is_zero(struct pagoda_rig *rig, struct pagoda_bo *bo);
+/* Returns whether all fences of the allocation's reservation have signalled. */
 bool pagoda_rig_idle(struct pagoda_bo *bo);
 void pagoda_rig_note(struct pagoda_rig *rig, u64 seqno, const void *data);
 /* Returns the @nth note (from 0) with that opcode and allocation (0 = any), or NULL. */
@@ -269,14 +287,16 @@ const struct pagoda_rig_note *pagoda_rig_find(struct pagoda_rig *rig, u32 opcode
 					      u64 allocation, u32 nth);
 u32 pagoda_rig_count(struct pagoda_rig *rig, u32 opcode, u64 allocation);
 
-/* What lockdep knows @lock by. */
+/* The lockdep map of @lock; NULL without lockdep. */
 #ifdef CONFIG_LOCKDEP
 #define pagoda_rig_lock_map(lock)	(&(lock)->dep_map)
 #else
 #define pagoda_rig_lock_map(lock)	((void)(lock), (struct lockdep_map *)NULL)
 #endif
 
-/* Whether this thread holds a lock; without lockdep no kernel can tell, and it is false. */
+/*
+ * Returns whether this thread holds the lock of @map; false without lockdep, which alone can tell.
+ */
 static inline bool pagoda_rig_lock_is_held(struct lockdep_map *map)
 {
 	return IS_ENABLED(CONFIG_LOCKDEP) && lock_is_held(map);

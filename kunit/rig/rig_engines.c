@@ -48,7 +48,10 @@ static enum pagoda_engine_outcome rig_engine_execute(struct pagoda_rig_engine *e
 	return outcome;
 }
 
-/* Returns the next request if the engine may execute it. The request stays in the ring. */
+/*
+ * Returns the next request, which stays in the ring; NULL if there is none or if the engine mustn't
+ * execute it now.
+ */
 static struct pagoda_request *rig_engine_begin(struct pagoda_rig_engine *engine)
 {
 	struct pagoda_request *request = NULL;

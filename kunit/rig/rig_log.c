@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The log of packets that the rig's device executed; see rig.h. */
+/* The log of paging packets that the rig's engine executed; see rig.h. */
 #include "rig.h"
 
 static void rig_note_transfer(struct pagoda_rig_note *note,
@@ -58,7 +58,7 @@ static void rig_note_tables(struct pagoda_rig_note *note, const void *data)
 	note->value = le64_to_cpu(*(const __le64 *)(update + 1));
 }
 
-/* Notices, and operations of a single access, which have layouts of their own. */
+/* Fills in the note of a notice, READ_PHYSICAL, WRITE_PHYSICAL, MAP_MMU or UNMAP_MMU. */
 static void rig_note_small(struct pagoda_rig_note *note, const void *data)
 {
 	const struct virtio_pagoda_access_physical *access = data;
@@ -92,7 +92,7 @@ static void rig_note_small(struct pagoda_rig_note *note, const void *data)
 	}
 }
 
-/* Appends a packet of submission @seqno, which was executed, to the rig's log. */
+/* Appends an executed packet of submission @seqno to the rig's log, unless the log is full. */
 void pagoda_rig_note(struct pagoda_rig *rig, u64 seqno, const void *data)
 {
 	const struct virtio_pagoda_packet *packet = data;

@@ -9,7 +9,7 @@
 #include "vidmm/stream/stream.h"
 #include "spy.h"
 
-/* Stubs get no argument of the test's, so the spy is global. */
+/* A static stub gets only the arguments of the function that it replaces, so the spy is global. */
 static struct pagoda_spy *spy_now;
 
 static bool spy_stream_is_locked(struct pagoda_stream *stream)
@@ -72,7 +72,7 @@ struct pagoda_spy *pagoda_spy_begin(struct pagoda_rig *rig, struct pagoda_bo *bo
 	return spy;
 }
 
-/* Static stubs apply to threads whose kunit_test is the test. */
+/* Static stubs are called in threads whose kunit_test is the test. */
 void pagoda_spy_join(struct pagoda_spy *spy)
 {
 	current->kunit_test = spy->rig->test;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Records what the driver asks of builders at the moment a packet is built: the operation,
+ * Spy: records what the driver asks of builders at the moment a packet is built: the operation,
  * including the parts the device never sees, and the state of an allocation then. The journal's
- * functions are replaced meanwhile.
+ * functions are replaced meanwhile. Worker: a thread in which a test calls a function.
  */
 #ifndef PAGODA_KUNIT_SPY_H
 #define PAGODA_KUNIT_SPY_H
@@ -56,7 +56,10 @@ struct pagoda_spy {
 	u32 nr;
 };
 
-/* One spy at a time. It records what the calling thread emits, and threads that called _join. */
+/*
+ * Begins to record what the calling thread emits, and threads that called pagoda_spy_join(), until
+ * pagoda_spy_end(); one spy at a time. @bo: &pagoda_spy.bo.
+ */
 struct pagoda_spy *pagoda_spy_begin(struct pagoda_rig *rig, struct pagoda_bo *bo);
 void pagoda_spy_join(struct pagoda_spy *spy);
 void pagoda_spy_end(struct pagoda_spy *spy);
@@ -83,7 +86,7 @@ struct pagoda_worker {
 void pagoda_worker_start(struct kunit *test, struct pagoda_worker *worker);
 /* Returns true if the function returned, after waiting for at most @patience jiffies. */
 bool pagoda_worker_is_done(struct pagoda_worker *worker, unsigned long patience);
-/* Waits until the function returned, and expects 0. */
+/* Waits until the function returned, for a minute at most, and expects 0 from it. */
 void pagoda_worker_end(struct kunit *test, struct pagoda_worker *worker);
 
 #endif

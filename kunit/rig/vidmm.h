@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The memory manager as the suites see it: all of its rooms, their inside included. */
+/* Headers of vidmm/ for the suites, internal ones included, and of the rooms that vidmm/ calls. */
 #ifndef PAGODA_KUNIT_VIDMM_H
 #define PAGODA_KUNIT_VIDMM_H
 

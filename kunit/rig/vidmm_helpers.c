@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A DRM device, a device description and segments for the suites of vidmm/.
+ * A DRM device, a device description, segments, objects to place in them, and random numbers, for
+ * the suites of vidmm/.
  *
  * The device is on KUnit's own bus, so that nothing but KUnit has to be configured. The CPU window
- * is real memory in several pieces, as with the software GPU.
+ * of VRAM is real memory in several pieces, as with the software GPU.
  */
 #include <linux/dma-mapping.h>
 #include <linux/random.h>
@@ -44,7 +45,7 @@ static void kunit_drm_put(void *drm)
 	drm_dev_put(drm);
 }
 
-/* Never registered: enough for GEM objects, TTM and messages. */
+/* Returns a DRM device that isn't registered: enough for GEM objects, TTM and messages. */
 struct drm_device *pagoda_kunit_drm(struct kunit *test)
 {
 	struct device *dev = kunit_device_register(test, "pagoda_kunit");
@@ -192,12 +193,15 @@ static void kunit_segments_fini(void *data)
 	ttm_device_fini(&vidmm->ttm);
 }
 
-/* No object is an allocation: none has this function. */
+/*
+ * No object of these suites is an allocation: the driver recognizes allocations by this function,
+ * which no object has.
+ */
 static void kunit_segments_bo_destroy(struct ttm_buffer_object *bo)
 {
 }
 
-/* Segments without a stream: moves change TTM's state only. */
+/* Returns a manager with segments, but without a stream: moves change TTM's state only. */
 struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 					   const struct pagoda_kunit_shape *shape)
 {
@@ -229,7 +233,10 @@ void pagoda_kunit_segments_end(struct kunit *test, struct pagoda_vidmm *vidmm)
 
 /* ---- Objects ------------------------------------------------------------------ */
 
-/* Makes the part of an object that a segment manager uses; the caller ends it. */
+/*
+ * Returns an object with only what a segment manager uses; the caller calls
+ * pagoda_kunit_object_end() for it.
+ */
 struct ttm_buffer_object *pagoda_kunit_object(struct kunit *test, struct pagoda_vidmm *vidmm,
 					      u32 pages, u32 align)
 {
@@ -270,7 +277,7 @@ static void kunit_bo_put(void *data)
 	ttm_bo_fini(data);
 }
 
-/* Returns a placed object that TTM may move, or NULL if there is no room. */
+/* Returns an object that TTM placed at @place and may move, or NULL if that failed. */
 struct ttm_buffer_object *pagoda_kunit_bo(struct kunit *test, struct pagoda_vidmm *vidmm,
 					  u32 pages, const struct ttm_place *place)
 {
@@ -303,7 +310,7 @@ int pagoda_kunit_validate(struct ttm_buffer_object *bo, const struct ttm_place *
 
 /* ---- Random numbers ------------------------------------------------------------ */
 
-/* Uses a new seed in each run, and logs it to repeat a failure. */
+/* Seeds @rnd anew in each run, and logs the seed, to repeat a failure; returns the seed. */
 u32 pagoda_kunit_seed(struct kunit *test, struct rnd_state *rnd)
 {
 	u32 seed = get_random_u32();

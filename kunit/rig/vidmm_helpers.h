@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A DRM device, a device description and segments for the suites of vidmm/. All that these
- * functions make is freed with the test, last made first, except what pagoda_kunit_object() makes.
+ * A DRM device, a device description, segments, objects to place in them, and random numbers, for
+ * the suites of vidmm/. All that these functions make is freed with the test, last made first,
+ * except what pagoda_kunit_object() and pagoda_kunit_alloc() make.
  */
 #ifndef PAGODA_KUNIT_VIDMM_HELPERS_H
 #define PAGODA_KUNIT_VIDMM_HELPERS_H
@@ -53,6 +54,7 @@ struct ttm_buffer_object *pagoda_kunit_bo(struct kunit *test, struct pagoda_vidm
 int pagoda_kunit_validate(struct ttm_buffer_object *bo, const struct ttm_place *place);
 
 u32 pagoda_kunit_seed(struct kunit *test, struct rnd_state *rnd);
+/* Returns a random number below @limit. */
 u32 pagoda_kunit_below(struct rnd_state *rnd, u32 limit);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The aperture segment, compared with the test's own map of the pages that are in use. */
+/*
+ * The aperture segment: random allocations compared with the test's own map of the pages in use,
+ * requests that fail, objects with and without an address, generations, evictions and stopovers.
+ */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include "rig/prove.h"
@@ -21,7 +24,7 @@ struct aperture_fixture {
 	struct pagoda_vidmm *vidmm;
 	struct aperture_slot slots[SLOTS];
 	u8 owner[APERTURE];	/* for each page its slot plus one, 0 = free */
-	u32 generation;	/* of the resource that was allocated last */
+	u32 generation;	/* of the resource that aperture_claim() saw last */
 };
 
 static struct pagoda_aperture_resource *aperture_res(struct ttm_resource *res)
@@ -85,7 +88,10 @@ static bool aperture_has_room(struct aperture_fixture *fix, u32 pages, u32 align
 	return false;
 }
 
-/* A new resource is inside of its placement, on pages that were free, and has a new generation. */
+/*
+ * Expects the new resource of @slot to be inside of its placement, on pages that were free, and to
+ * have a new generation; notes its pages in the map.
+ */
 static void aperture_claim(struct kunit *test, struct aperture_fixture *fix, u32 slot, u32 align,
 			   const struct ttm_place *place)
 {
@@ -164,7 +170,10 @@ static void aperture_random(struct kunit *test)
 	aperture_drop(fix, 0);
 }
 
-/* An allocation that doesn't ask for an address takes none: eight times the segment fits in. */
+/*
+ * An object that doesn't ask for an address takes none: eight objects as large as the segment fit
+ * in.
+ */
 static void aperture_no_address(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -181,7 +190,7 @@ static void aperture_no_address(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, drm_mm_clean(&aperture->mm));
 	KUNIT_EXPECT_EQ(test, ttm_resource_manager_usage(&aperture->manager),
 			8ull * APERTURE << PAGE_SHIFT);
-	/* All addresses are left for an allocation that asks for one. */
+	/* All addresses are left for an object that asks for one. */
 	KUNIT_ASSERT_EQ(test, aperture_put(test, fix, 8, APERTURE, 1, &mapped), 0);
 	KUNIT_EXPECT_TRUE(test, pagoda_aperture_has_address(fix->slots[8].res));
 	for (i = 0; i < 9; i++)
@@ -279,7 +288,7 @@ static void aperture_matches(struct kunit *test)
 	aperture_drop(fix, 1);
 }
 
-/* For an allocation that needs an address TTM evicts one that has an address, and no other. */
+/* For an object that needs an address TTM evicts an object that has one, and no object without. */
 static void aperture_eviction(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -297,13 +306,19 @@ static void aperture_eviction(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, old->resource->mem_type, TTM_PL_SYSTEM);
 	KUNIT_EXPECT_TRUE(test, pagoda_aperture_has_address(new->resource));
 
-	/* Late assignment: a resident allocation gets its address when it is validated for one. */
+	/*
+	 * Late assignment: an object in the aperture gets its address when it is validated for a
+	 * placement with one.
+	 */
 	KUNIT_EXPECT_EQ(test, pagoda_kunit_validate(bare, &tt_mapped), 0);
 	KUNIT_EXPECT_TRUE(test, pagoda_aperture_has_address(bare->resource));
 	KUNIT_EXPECT_EQ(test, fix->vidmm->aperture->mapped, 108);
 }
 
-/* After a failed second hop the stopover is compatible with no placement: validation leaves it. */
+/*
+ * A stopover, where an object stays after a failed second hop, is compatible with no placement:
+ * validation gives the object another resource.
+ */
 static void aperture_stopover(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -354,7 +369,10 @@ static void aperture_taken_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_kunit_validate(bo, &tt_mapped), 0);
 }
 
-/* A test that was aborted must not leave resources behind to segments that are taken down. */
+/*
+ * Frees what a test that was aborted left in its slots: no resource may be left when the segments
+ * are taken down.
+ */
 static void aperture_fixture_end(void *data)
 {
 	struct aperture_fixture *fix = data;

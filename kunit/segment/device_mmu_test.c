@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Device-MMU mode: pages that the device reaches, when they are unmapped, and when they are freed.
+ * Device-MMU mode: pages that the device reaches, when they are unmapped, and when they are freed;
+ * also if the device refuses MAP_MMU or UNMAP_MMU, and before the rebuild after a reset.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -15,7 +16,10 @@
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
-/* Size of a small device address space: the driver's own pages, mostly page tables, take a part. */
+/*
+ * Number of pages in a small device address space, of which the driver's own pages, mostly page
+ * tables, take a part.
+ */
 #define SMALL_MMU	128
 
 static struct pagoda_rig *mmu_rig(struct kunit *test, u32 mmu_pages)
@@ -29,7 +33,7 @@ static struct pagoda_rig *mmu_rig(struct kunit *test, u32 mmu_pages)
 	return pagoda_rig_create(test, &options);
 }
 
-/* Returns the device pages in use; mmu_mapped() returns those that the device has an entry for. */
+/* Returns how many pages of device addresses the driver has given out. */
 static u64 mmu_used(struct pagoda_rig *rig)
 {
 	struct drm_mm_node *node;
@@ -42,6 +46,7 @@ static u64 mmu_used(struct pagoda_rig *rig)
 	return used;
 }
 
+/* Returns how many pages of device addresses the device has an entry for. */
 static u64 mmu_mapped(struct pagoda_rig *rig)
 {
 	u64 page, bus, mapped = 0;
@@ -52,7 +57,10 @@ static u64 mmu_mapped(struct pagoda_rig *rig)
 	return mapped;
 }
 
-/* Waits until all paging is complete and TTM has freed what is to be freed. */
+/*
+ * Waits until all paging is complete and TTM has unmapped and freed what moves and closed
+ * allocations left.
+ */
 static void mmu_settle(struct pagoda_rig *rig)
 {
 	pagoda_rig_settle_freed(rig);
@@ -64,7 +72,10 @@ static u64 mmu_address(struct pagoda_bo *bo)
 	return pagoda_tt_of(bo->ttm.ttm)->node.start << PAGE_SHIFT;
 }
 
-/* An allocation in system memory, with content; all paging is complete. */
+/*
+ * Returns an allocation in system memory, with content of @seed; waits until all paging is
+ * complete.
+ */
 static struct pagoda_bo *mmu_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u32 seed)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, pages, CPU | flags, VRAM | APERTURE, 0);
@@ -76,7 +87,10 @@ static struct pagoda_bo *mmu_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u3
 	return bo;
 }
 
-/* The device reaches an allocation's pages from their allocation on until they are freed. */
+/*
+ * The device reaches an allocation's system pages from when they are allocated until they are
+ * freed.
+ */
 static void mmu_follows_pages(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -118,7 +132,7 @@ static int mmu_swap_out(struct pagoda_rig *rig)
 	return ttm_device_swapout(&rig->vidmm->ttm, &ctx, GFP_KERNEL);
 }
 
-/* A swapped out allocation has no device address, and gets one again with its pages. */
+/* A swapped out allocation has no device addresses, and gets some again with its pages. */
 static void mmu_swap(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -203,8 +217,8 @@ static void mmu_exhausted(struct kunit *test)
 }
 
 /*
- * An allocation with NOTIFY_IOMMU_UNMAP is announced before its pages are unmapped and after all
- * paging.
+ * For an allocation with NOTIFY_IOMMU_UNMAP, and for no other, a notice is sent behind the copy of
+ * its content and before UNMAP_MMU.
  */
 static void mmu_notice(struct kunit *test)
 {
@@ -227,7 +241,7 @@ static void mmu_notice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, notice->offset, 0);
 	KUNIT_EXPECT_EQ(test, notice->size, 3 * PAGE_SIZE);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, id, 0) < notice);
-	/* The notice is in an earlier buffer, which was waited for. */
+	/* The notice is in an earlier submission, for which UNMAP_MMU waited. */
 	KUNIT_EXPECT_LT(test, notice->seqno, unmap->seqno);
 	pagoda_rig_close(asked);
 	pagoda_rig_close(other);
@@ -264,7 +278,10 @@ static void mmu_unmap_fails(struct kunit *test)
 	put_page(page);
 }
 
-/* The driver's own pages aren't freed either, before the device is reset or gone. */
+/*
+ * Pages of the driver that the device failed to unmap aren't freed before the device is reset or
+ * gone.
+ */
 static void mmu_unmap_own_fails(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -321,7 +338,7 @@ static void mmu_unmap_is_repeated(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A MAP_MMU that failed is repeated before the pages are used next. */
+/* A MAP_MMU that failed is repeated before the pages are used next; until then the CPU copies. */
 static void mmu_map_fails(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -354,14 +371,17 @@ static void mmu_map_fails(struct kunit *test)
 
 /* ---- After a reset ----------------------------------------------------------- */
 
-/* Waits until the rebuild has opened the queue: from now on pushed jobs are executed. */
+/* Waits until the rebuild has opened the queue: submissions pushed from now on aren't given up. */
 static void mmu_wait_open(struct pagoda_rig *rig)
 {
 	while (pagoda_queue_is_closed(rig->vidmm->queue))
 		fsleep(100);
 }
 
-/* Lets the rebuild complete; the device had nothing to refuse and no other reset was needed. */
+/*
+ * Lets the rebuild complete, and expects one reset of the device, none of the queue, and nothing
+ * that the fake device objects to.
+ */
 static void mmu_expect_calm(struct pagoda_rig *rig)
 {
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
@@ -383,7 +403,10 @@ static void mmu_moves_before_the_rebuild(struct kunit *test)
 
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
-	/* The rebuild has mapped the driver's own pages by then and waits for that. */
+	/*
+	 * By then the rebuild has emitted MAP_MMU for the driver's own pages, and waits for the
+	 * device, which is held.
+	 */
 	mmu_wait_open(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	mmu_expect_calm(rig);
@@ -406,7 +429,10 @@ static void mmu_block(struct work_struct *work)
 	wait_for_completion(&blocker->let);
 }
 
-/* A move before the rebuild, of pages whose mapping will be given up but hasn't been yet. */
+/*
+ * An allocation may be moved before the rebuild even if the fence of its MAP_MMU, which the reset
+ * made void, hasn't signalled yet: the move doesn't rely on that MAP_MMU.
+ */
 static void mmu_moves_before_the_loss(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -419,7 +445,7 @@ static void mmu_moves_before_the_loss(struct kunit *test)
 	init_completion(&blocker.let);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_enter(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
-	/* The work item that gives up pushed jobs runs behind this one. */
+	/* The work item that gives up submissions runs behind this one. */
 	queue_work(queue->recover_wq, &blocker.work);
 	wait_for_completion(&blocker.begun);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arguments of build calls that the device never sees: kernel addresses, update modes, private
- * data, the order of notices, and values of fences while they are stored.
+ * What the packets don't show: arguments of build calls (the TRANSFER of lost content, kernel
+ * addresses, update modes, private data), that calls wait for save areas, when notices are sent,
+ * and that fence values are never seen half stored.
  */
 #include <linux/sizes.h>
 #include <linux/timer.h>
@@ -22,8 +23,8 @@
 #define PAGES		11
 
 /*
- * Lost content is announced by a TRANSFER without size, which encodes nothing and frees the range
- * that showed it.
+ * A builder is told of lost content by a TRANSFER of size 0, which encodes no packet and frees the
+ * swizzling range that showed the content.
  */
 static void handed_lost_has_no_place(struct kunit *test)
 {
@@ -39,7 +40,7 @@ static void handed_lost_has_no_place(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, bo->tiling.range);
 	spy = pagoda_spy_begin(rig, bo);
 	dma_resv_lock(bo->ttm.base.resv, NULL);
-	/* As if the device had been reset since then. */
+	/* As if the device had been reset since the content was written. */
 	bo->content.epoch--;
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
 	dma_resv_unlock(bo->ttm.base.resv);
@@ -53,7 +54,10 @@ static void handed_lost_has_no_place(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, note->encoded);
 	KUNIT_EXPECT_EQ(test, copies, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id));
 	KUNIT_EXPECT_NULL(test, pagoda_spy_find(spy, VIRTIO_PAGODA_OP_TRANSFER, bo->id, 1));
-	/* The range is free, and the old bytes of its window aren't seen when it is bound again. */
+	/*
+	 * The range is free, and its window doesn't show the old bytes when the allocation gets a
+	 * range again.
+	 */
 	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	KUNIT_EXPECT_FALSE(test, pagoda_swizzle_is_shown(bo));
 	KUNIT_EXPECT_EQ(test, 0, tiled_acquire(bo));
@@ -63,8 +67,8 @@ static void handed_lost_has_no_place(struct kunit *test)
 }
 
 /*
- * The kernel address of an aperture mapping shows its pages until UNMAP was executed; NULL if not
- * asked for.
+ * The build call that maps an allocation in the aperture gets a kernel address, where the pages are
+ * seen until UNMAP was executed; or NULL if the allocation isn't APERTURE_CPU_VISIBLE.
  */
 static void handed_aperture_address(struct kunit *test)
 {
@@ -105,7 +109,7 @@ static void handed_aperture_address(struct kunit *test)
 	pagoda_rig_close(without);
 }
 
-/* Without MAP_APERTURE_SEGMENT2 there is no kernel address. */
+/* For a device without MAP_APERTURE_SEGMENT2 the build call gets no kernel address. */
 static void handed_aperture_address_old(struct kunit *test)
 {
 	const struct pagoda_rig_options old = {
@@ -128,7 +132,10 @@ static void handed_aperture_address_old(struct kunit *test)
 
 /* ---- Page tables and save areas ------------------------------------------------------- */
 
-/* All updates are in the device's mode, and the CPU writes tables only in CPU_VIRTUAL mode. */
+/*
+ * Expects all updates of page tables to be in @mode, and the CPU to write tables only in
+ * CPU_VIRTUAL mode.
+ */
 static void expect_modes(struct kunit *test, const struct pagoda_spy *spy, u32 mode)
 {
 	bool spaces[2] = { };
@@ -149,7 +156,7 @@ static void expect_modes(struct kunit *test, const struct pagoda_spy *spy, u32 m
 	KUNIT_EXPECT_TRUE(test, spaces[0] && spaces[1]);
 }
 
-/* Whole leaf tables of windows, initialised anew, and no other updates. */
+/* Expects only updates by the CPU, each of which initialises a whole leaf table of windows. */
 static void expect_wiped(struct kunit *test, const struct pagoda_spy *spy)
 {
 	const u32 flags = VIRTIO_PAGODA_UPDATE_INITIAL | VIRTIO_PAGODA_UPDATE_REPEAT;
@@ -173,8 +180,8 @@ static void expect_wiped(struct kunit *test, const struct pagoda_spy *spy)
 }
 
 /*
- * Page table updates are built in the device's update mode; only a reset's wipe of the windows is
- * by the CPU.
+ * Page table updates are built in the device's update mode; but the tables of the windows are wiped
+ * by the CPU after a reset, in any mode.
  */
 static void handed_modes(struct kunit *test)
 {
@@ -256,7 +263,7 @@ static void expect_root(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pag
 	KUNIT_EXPECT_EQ(test, *(const u64 *)&given->segment, submit_word(rig, save, at + 16));
 }
 
-/* Lets the device complete submissions, one after another, until the call returns. */
+/* Lets the device execute submissions, one after another, until the worker's call returns. */
 static void maker_let(struct pagoda_rig *rig, struct pagoda_worker *worker)
 {
 	u32 i;
@@ -300,7 +307,7 @@ static void handed_context_waits(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, note->op.init_context.cpu_address);
 	KUNIT_EXPECT_NE(test, PAGODA_SAVE_CPU_ADDRESS, note->op.init_context.flags);
 
-	/* The root has no entry for this address yet, so it moves to a larger one. */
+	/* The root has no entry for this address yet: it is replaced by a larger table. */
 	pagoda_space_root(maker.vm->space, &before);
 	worker.spy = pagoda_spy_begin(rig, NULL);
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(maker.vm, bo, HERE + (1ull << 33), 0, PAGE_SIZE, 0));
@@ -364,7 +371,7 @@ struct interrupt {
 	struct timer_list timer;
 	const u64 *value;	/* the fence's value */
 	u32 looks;	/* number of reads */
-	u32 torn;	/* values that were never signalled */
+	u32 torn;	/* number of values read that were never signalled */
 };
 
 static void interrupt_look(struct timer_list *timer)

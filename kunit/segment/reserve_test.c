@@ -13,12 +13,15 @@
 
 #define RESERVE	16u	/* pages */
 #define FAR	((u64)SZ_2G)
-#define MOST	40u	/* mappings that need page tables of their own */
+#define MOST	40u	/* most mappings of a VM, each with page tables of its own */
 #define POISON	0xa5
 
 /* ---- Placement ----------------------------------------------------------------------- */
 
-/* In pages. @start is the expected place; with @size 0 the reserve is refused. */
+/*
+ * Shape of a device, and expected @size and @start of its reserve, all in pages; with @size 0 the
+ * reserve is refused.
+ */
 struct reserve_plan {
 	struct pagoda_kunit_shape shape;
 	u32 size;
@@ -46,7 +49,10 @@ static void reserve_plan_name(const struct reserve_plan *plan, char *name)
 
 KUNIT_ARRAY_PARAM(reserve_plan, reserve_plans, reserve_plan_name);
 
-/* The reserve is at the end of VRAM between invalid ranges, aligned, or refused with -EINVAL. */
+/*
+ * The reserve is the last aligned range of its size in VRAM without invalid parts, or is refused
+ * with -EINVAL.
+ */
 static void reserve_where(struct kunit *test)
 {
 	const struct reserve_plan *plan = test->param_value;
@@ -63,7 +69,10 @@ static void reserve_where(struct kunit *test)
 			pagoda_vidmm_segment_size(vidmm));
 }
 
-/* The default is a 64th of VRAM as a power of two, within limits, and less than half. */
+/*
+ * The default is a 64th of VRAM, rounded down to a power of two, 64 KiB at least and 16 MiB at
+ * most; or 0 if that is more than half of VRAM or fits nowhere in one piece.
+ */
 static void reserve_share(struct kunit *test)
 {
 	static const struct {
@@ -97,7 +106,7 @@ struct reserve_test {
 	struct pagoda_rig *rig;
 	struct pagoda_bo *hog;
 	struct pagoda_bo *shown;
-	u32 base;	/* first word of @shown */
+	u32 base;	/* value of the first word of @shown */
 };
 
 static bool reserve_serves(struct reserve_test *t)
@@ -114,7 +123,10 @@ static struct drm_pagoda_segment_info reserve_info(struct pagoda_rig *rig)
 	return info;
 }
 
-/* Returns the pages of all allocations in the reserve, and expects the statistics to agree. */
+/*
+ * Returns how many pages of the reserve are in use; expects only page tables and save areas there,
+ * and the segment's statistics to agree.
+ */
 static u32 reserve_pages(struct reserve_test *t)
 {
 	struct pagoda_reserve *reserve = &t->rig->vidmm->vram->reserve;
@@ -186,7 +198,8 @@ static int reserve_map(struct reserve_test *t, struct pagoda_vm *vm, u32 index)
 }
 
 /*
- * Maps until page tables don't fit any more, at most %MOST times; returns the number of mappings.
+ * Maps @t->shown at one address after another until page tables don't fit any more, at most %MOST
+ * times; returns the number of mappings.
  */
 static u32 reserve_map_all(struct reserve_test *t, struct pagoda_vm *vm, int *ret)
 {
@@ -198,7 +211,7 @@ static u32 reserve_map_all(struct reserve_test *t, struct pagoda_vm *vm, int *re
 	return count;
 }
 
-/* Expects exactly the mappings made, although the tables' memory was poisoned. */
+/* Expects the first @count mappings, and no other, although the tables' memory was poisoned. */
 static void reserve_expect(struct reserve_test *t, struct pagoda_vm *vm, u32 count)
 {
 	u32 i;
@@ -213,8 +226,9 @@ static void reserve_expect(struct reserve_test *t, struct pagoda_vm *vm, u32 cou
 }
 
 /*
- * VMs in VRAM that is full use the reserve for their page tables, until it is full (-ENOMEM). A map
- * that fails leaves nothing in the reserve, and all of it is free after the VM is closed.
+ * When VRAM is full, VMs use the reserve for page tables, until it is full, too (-ENOMEM); not in
+ * CPU_VIRTUAL mode, whose tables are in system memory. A map that fails leaves nothing in the
+ * reserve, and all of it is free after the VM is closed.
  */
 static void reserve_for_tables(struct kunit *test)
 {
@@ -253,7 +267,9 @@ static struct pagoda_vram_resource *reserve_no_vram(void)
 	return NULL;
 }
 
-/* When the kernel has no memory for the segment's resource, the map fails and changes nothing. */
+/*
+ * When there is no memory for the struct of a resource in VRAM, the map fails and changes nothing.
+ */
 static void reserve_no_memory(struct kunit *test)
 {
 	struct reserve_test t = reserve_fill(test);
@@ -319,8 +335,8 @@ static struct pagoda_context *reserve_context(struct reserve_test *t, struct pag
 }
 
 /*
- * Save areas use the reserve if the aperture has no place either; contexts fail with -ENOMEM when
- * the reserve is full.
+ * Save areas use the reserve if the aperture has no place either; creating a context fails with
+ * -ENOMEM when the reserve is full.
  */
 static void reserve_for_save_areas(struct kunit *test)
 {
@@ -378,8 +394,8 @@ static void reserve_expect_job(struct submit_client *client, struct pagoda_bo *b
 }
 
 /*
- * A private allocation that fills VRAM and supports nothing else works, with its page tables in the
- * reserve.
+ * A private allocation that fills VRAM and supports VRAM only can be used, with its page tables in
+ * the reserve.
  */
 static void reserve_for_whole_vram(struct kunit *test)
 {
@@ -403,7 +419,7 @@ static void reserve_for_whole_vram(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, reserve_pages(&t));
 }
 
-/* Without a reserve such an allocation doesn't fit beside its page tables. */
+/* Without a reserve an allocation as large as VRAM doesn't fit beside its page tables (-ENOMEM). */
 static void reserve_is_needed(struct kunit *test)
 {
 	struct reserve_test t = { .test = test, .rig = submit_rig(test) };

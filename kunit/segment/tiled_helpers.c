@@ -8,7 +8,7 @@
 #define SWIZZLE		VIRTIO_PAGODA_TRANSFER_SWIZZLE
 #define UNSWIZZLE	VIRTIO_PAGODA_TRANSFER_UNSWIZZLE
 
-/* Both tilings, with levels smaller than a tile and a page behind the last level. */
+/* Both tilings, with levels smaller than a tile; tiled_bo() adds a page behind the last level. */
 const struct pagoda_layout tiled_layouts[TILED_LAYOUTS] = {
 	{ .tiling = VIRTIO_PAGODA_TILING_4K, .pitch = 256, .height = 192, .mips = 4 },
 	{ .tiling = VIRTIO_PAGODA_TILING_64K, .pitch = 512, .height = 256, .mips = 2 },
@@ -29,7 +29,7 @@ struct pagoda_bo *tiled_bo(struct pagoda_rig *rig, const struct pagoda_layout *l
 	return bo;
 }
 
-/* Surfaces are contiguous in VRAM. */
+/* Moves to VRAM, where surfaces are contiguous. */
 int tiled_to_vram(struct pagoda_bo *bo)
 {
 	const struct ttm_place place = {
@@ -40,7 +40,7 @@ int tiled_to_vram(struct pagoda_bo *bo)
 	return pagoda_rig_place(bo, &place, false);
 }
 
-/* Computed from the description of the layout, byte by byte. */
+/* Computed from the definition of the layout, not by the driver's code. */
 u64 tiled_offset(const struct pagoda_layout *layout, u64 offset)
 {
 	u32 tile = layout->tiling == VIRTIO_PAGODA_TILING_4K ? 64 : 256;
@@ -68,7 +68,10 @@ u8 tiled_byte(u32 seed, u64 offset)
 	return ((offset ^ offset >> 7 ^ (u64)seed << 5) * 0x9e3779b97f4a7c15ull) >> 56;
 }
 
-/* Returns a byte of the surface's memory, wherever that is, in the order of storage. */
+/*
+ * Returns the kernel address of byte @offset of the surface's memory, in VRAM or system memory;
+ * NULL if the surface has no pages.
+ */
 static u8 *tiled_memory(struct pagoda_rig *rig, struct pagoda_bo *bo, u64 offset)
 {
 	if (bo->ttm.resource->mem_type == TTM_PL_VRAM)
@@ -78,7 +81,10 @@ static u8 *tiled_memory(struct pagoda_rig *rig, struct pagoda_bo *bo, u64 offset
 	return page_address(bo->ttm.ttm->pages[offset >> PAGE_SHIFT]) + offset_in_page(offset);
 }
 
-/* Writes the surface's rows, or returns whether they are there, as rows or as tiles. */
+/*
+ * With @write writes the surface's bytes, else returns whether they are there; as tiles with
+ * @tiles, else as rows. Returns false without pages.
+ */
 bool tiled_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool tiles,
 		   bool write)
 {
@@ -110,8 +116,8 @@ bool rows_are(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed)
 }
 
 /*
- * Writes rows into the window, or returns whether they are there, through the pages a fault would
- * map.
+ * With @write writes rows into the window, else returns whether they are there, through the pages
+ * that a page fault would map. Returns false if no window is shown.
  */
 bool window_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool write)
 {
@@ -131,7 +137,7 @@ bool window_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool
 	return true;
 }
 
-/* As a page fault does: waits without the reservation. */
+/* Acquires a range as a page fault does: waits for busy ranges without the reservation. */
 int tiled_acquire(struct pagoda_bo *bo)
 {
 	struct dma_fence *busy;

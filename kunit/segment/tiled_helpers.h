@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Surfaces with known bytes: as tiles, as rows, and in the windows where the CPU sees rows. */
+/*
+ * Surfaces (tiled allocations) with known bytes: as tiles, as rows, and in the windows where the
+ * CPU sees rows.
+ */
 #ifndef PAGODA_KUNIT_TILED_HELPERS_H
 #define PAGODA_KUNIT_TILED_HELPERS_H
 
@@ -17,10 +20,10 @@ int tiled_release(struct pagoda_bo *bo);
 struct pagoda_bo *tiled_shown(struct pagoda_rig *rig, const struct pagoda_layout *layout,
 			      u32 seed);
 
-/* Returns the conversion flags of the last TRANSFER. */
+/* Returns the flags SWIZZLE and UNSWIZZLE of the allocation's last TRANSFER; ~0 without any. */
 u32 tiled_conversion(struct pagoda_rig *rig, struct pagoda_bo *bo);
 
-/* Returns the offset among the tiles of the byte at @offset of the rows. */
+/* Returns where, as an offset in the tiles, the byte at @offset of the rows is. */
 u64 tiled_offset(const struct pagoda_layout *layout, u64 offset);
 /* Returns the expected byte at @offset of the rows. */
 u8 tiled_byte(u32 seed, u64 offset);

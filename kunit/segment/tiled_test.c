@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tiled allocations: conversions by moves, and the limited number of ranges. */
+/*
+ * Tiled allocations: conversions by moves, the limited number of ranges, failures, and accesses by
+ * a debugger.
+ */
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
 #include "debug/debug.h"
@@ -15,8 +18,8 @@
 /* ---- Conversions ----------------------------------------------------------- */
 
 /*
- * Moves from every place to every place: outside of VRAM, where the CPU may look, content is rows
- * if @rows, else tiles.
+ * Moves between all places that the allocation supports: outside of VRAM the content is stored as
+ * rows if @rows, else as tiles.
  */
 static void tiled_walk(struct kunit *test, const struct pagoda_layout *layout, u32 flags,
 		       u32 supported, bool rows)
@@ -92,7 +95,10 @@ static void tiled_new_is_zero(struct kunit *test)
 	pagoda_rig_close(hidden);
 }
 
-/* Conversions of more pages than one piece or packet has. */
+/*
+ * Moves convert a surface that is copied in several pieces and packets. The surface is too large
+ * for a range (-E2BIG).
+ */
 static void tiled_pieces(struct kunit *test)
 {
 	const struct pagoda_rig_options options = {
@@ -123,7 +129,9 @@ static void tiled_pieces(struct kunit *test)
 
 /* ---- Ranges -------------------------------------------------------------------------- */
 
-/* The range taken away is the one least recently acquired, and its content is written back. */
+/*
+ * If no range is free, the range least recently acquired is taken away, its content written back.
+ */
 static void ranges_lru(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -180,8 +188,8 @@ static void ranges_come_back(struct kunit *test)
 }
 
 /*
- * All allocations with a range have their reservation held: acquiring fails with -EBUSY, and
- * succeeds when one is released.
+ * While the reservations of all allocations with a range are held, acquiring a range fails with
+ * -EBUSY; when one of these is released, it succeeds.
  */
 static void ranges_exhausted(struct kunit *test)
 {
@@ -213,7 +221,10 @@ static void ranges_exhausted(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A range that the device refused can be acquired again; one without an answer can't. */
+/*
+ * A range for which the device refused the command can be acquired again; a range for which the
+ * command wasn't answered can't.
+ */
 static void ranges_refused(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -271,7 +282,7 @@ static void ranges_lost_write_back(struct kunit *test)
 
 /* ---- Failures -------------------------------------------------------------------- */
 
-/* When the device gives up a copy out of a range, the CPU copies the window's bytes. */
+/* When the device refuses a copy out of a range, the CPU copies the window's bytes. */
 static void failure_out(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -292,8 +303,8 @@ static void failure_out(struct kunit *test)
 }
 
 /*
- * When the device gives up a copy into a range, the CPU makes tiles, and the range is acquired anew
- * before the CPU sees it.
+ * When the device refuses a copy into a range, the CPU writes the tiles, and the range is acquired
+ * anew before the CPU sees it.
  */
 static void failure_in(struct kunit *test)
 {
@@ -319,7 +330,10 @@ static void failure_in(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* When neither can copy, the content is lost and the window shows zeros. */
+/*
+ * When neither the device nor the CPU can copy into VRAM, the content is lost and the window shows
+ * zeros.
+ */
 static void failure_lost(struct kunit *test)
 {
 	const struct pagoda_rig_options blind = { .no_window = true };
@@ -345,7 +359,10 @@ static void failure_lost(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A debugger also accesses rows, with and without a range. */
+/*
+ * A debugger (pagoda_move_access()) reads and writes an allocation in VRAM as rows, with and
+ * without a range.
+ */
 static void debugger_access(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Windows with rows of tiled allocations, and what becomes of them in moves. */
+/*
+ * Views: rows of tiled allocations in the windows of ranges. What becomes of views in moves, and
+ * when their ranges are free again.
+ */
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <drm/drm_gem.h>
@@ -53,7 +56,7 @@ static void view_survives(struct kunit *test)
 	}
 }
 
-/* A view that the CPU didn't use since it came back isn't kept. */
+/* A view that came back to VRAM and wasn't used by the CPU since isn't kept in the next move. */
 static void view_unused(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -103,7 +106,8 @@ static void view_without_range(struct kunit *test)
 }
 
 /*
- * A range is free only after the copy out of it; moves don't wait for that and come without a view.
+ * A range is free only after the copy out of it; a move into VRAM doesn't wait for that, and comes
+ * without a view.
  */
 static void view_fence(struct kunit *test)
 {
@@ -145,7 +149,10 @@ static void view_let_go(struct work_struct *work)
 static struct dma_fence *view_last;
 static bool view_was_early;
 
-/* Notes whether a range is acquired before its last use has ended. */
+/*
+ * Notes in view_was_early whether a range is acquired before the fence of its last use has
+ * signalled.
+ */
 static int view_control(void *arg, const struct pagoda_command *command)
 {
 	view_was_early |= command->type == VIRTIO_PAGODA_CONTROL_ACQUIRE_RANGE &&
@@ -190,7 +197,7 @@ static void view_fence_waits(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Content that isn't needed leaves its range, which is free only after the pending copy into it. */
+/* Content that is dropped leaves its range, which is free only after the pending copy into it. */
 static void view_fence_dropped(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -246,7 +253,10 @@ static void view_moves_in_vram(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* The builder reports busy until the allocation is idle, once per move. */
+/*
+ * A builder reports busy until the allocation is idle: each move waits for that once, or fails with
+ * -EBUSY if it must not wait.
+ */
 static void view_busy(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -283,7 +293,10 @@ static void view_go_on(struct work_struct *work)
 	pagoda_fake_transport_mode(later->rig->fake, PAGODA_FAKE_DEFERRED);
 }
 
-/* Each range becomes free when a copy is done: an access waits for a copy and moves nothing. */
+/*
+ * No range is free, but each will be when a copy out of it is done: a CPU access waits for such a
+ * copy, and doesn't move its allocation out of VRAM.
+ */
 static void view_waits_for_a_range(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
