@@ -140,7 +140,7 @@ static void vram_exhaustion(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* Sizes aren't rounded to powers of two: all of VRAM can be allocated. */
+/* Contiguous allocations aren't rounded up to powers of two: all of VRAM can be allocated. */
 static void vram_contiguous_exact(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 1000, .visible = 1000 };
@@ -221,7 +221,7 @@ static void vram_walks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ull, *walks);
 	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 0, 3, &contiguous), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, 2ull, *walks);
-	/* A buddy block of two pages is aligned to two pages, which two free pages needn't be. */
+	/* Two free pages may be adjacent without being a buddy block: all blocks are visited. */
 	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 0, 2, &contiguous), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, 3ull, *walks);
 	vram_drop(fix, 5);

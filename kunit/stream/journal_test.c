@@ -363,8 +363,8 @@ static void journal_loss_matches(struct pagoda_rig *rig, const struct pagoda_rec
 }
 
 /*
- * A lost submission is recorded; if there is no room for the loss, the recording says that it isn't
- * complete (@missed).
+ * A lost submission is recorded; if there is no room for the loss, recording_missed tells readers
+ * that the recording isn't complete.
  */
 static void journal_records_losses(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of back-pressure: how much memory paging buffers in flight take, which calls wait until
- * they take less, and which transactions don't wait or don't need memory.
+ * Tests of back-pressure: how much memory paging buffers in flight take, which calls wait until it
+ * is less, and which transactions don't wait or don't need memory.
  */
 #include <linux/cred.h>
 #include <linux/delay.h>

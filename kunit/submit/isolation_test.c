@@ -16,7 +16,7 @@ static struct pagoda_bo *take_all(struct pagoda_rig *rig)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, SUBMIT_VRAM, 0);
 
-	/* A closed allocation's VRAM is free when it is idle. */
+	/* The VRAM of a closed allocation is freed only once the allocation is idle. */
 	pagoda_rig_settle_freed(rig);
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_EXPECT_EQ(rig->test, bo->ttm.resource->mem_type, (u32)TTM_PL_VRAM);
@@ -115,7 +115,7 @@ static void isolation_lost_and_swapped(struct kunit *test)
 	swap_out_all(rig);
 	KUNIT_EXPECT_TRUE(test, bo->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
 
-	/* As in a page fault. */
+	/* Settle the lost copy and bring the pages back, as a page fault does. */
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(bo));
 	KUNIT_EXPECT_EQ(test, 0, ttm_bo_populate(&bo->ttm, &ctx));

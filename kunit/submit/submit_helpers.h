@@ -25,7 +25,7 @@
  * @start: First byte of the program being written
  * @done: Timeline with a point for each job
  * @sent: Number of jobs accepted
- * @number: Number of the last job
+ * @number: Number that pagoda_submit() gave to the last job
  */
 struct submit_client {
 	struct pagoda_rig *rig;
@@ -46,8 +46,8 @@ struct submit_client {
  * @nr_bos: Number of @bos
  * @in: Syncobj the job waits for, or NULL
  * @out: Syncobj the job signals, or NULL
- * @in_point: Point of @in; 0 = binary
- * @out_point: Point of @out; 0 = binary
+ * @in_point: Point of @in; 0 = @in is a binary syncobj
+ * @out_point: Point of @out; 0 = @out is a binary syncobj
  * @fenced: The job is fenced
  * @out_first: The job lists @out before @in
  */

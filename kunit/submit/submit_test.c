@@ -126,7 +126,10 @@ static u32 submit_flushes(struct pagoda_rig *rig, u32 space)
 	return count;
 }
 
-/* However many allocations come back, the page tables change once and the VM is flushed once. */
+/*
+ * However many allocations come back, their entries change together, with one flush of the VM's
+ * TLB.
+ */
 static void submit_rebinds_at_once(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);

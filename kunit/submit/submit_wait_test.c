@@ -49,7 +49,7 @@ static bool wait_exists(struct drm_syncobj *syncobj, u64 point)
 	return true;
 }
 
-/* Waits for a point, which must exist; returns the error of its fence. */
+/* Waits until a point, which must exist, has signalled; returns the error of its fence. */
 static int wait_error(struct kunit *test, struct drm_syncobj *syncobj, u64 point)
 {
 	struct dma_fence *fence;
@@ -543,7 +543,7 @@ static void wait_outlives_no_other_handles(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, submit_map(world.client, listed, HERE + SZ_2M));
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(world.client, &args));
-	/* The client has a handle again: the mapping stays. */
+	/* Close a handle and get a new one at once: the mapping stays. */
 	pagoda_closing_handle(owner, listed);
 	pagoda_closing_undo(owner, listed);
 	KUNIT_EXPECT_TRUE(test, list_empty(&owner->closing.handles));

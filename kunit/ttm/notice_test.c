@@ -169,8 +169,8 @@ static void notice_ranges(struct kunit *test)
 }
 
 /*
- * Before a DISCARD_CONTENT the device is told that the allocation leaves: one that is gutted,
- * closed or offered.
+ * Before the DISCARD_CONTENT of an allocation that is gutted, closed or offered the device is told
+ * that the allocation leaves.
  */
 static void notice_discard(struct kunit *test)
 {
@@ -277,7 +277,7 @@ static void notice_eviction(struct kunit *test)
 				page_to_phys(page[(note->size >> PAGE_SHIFT) - 1]));
 	}
 	KUNIT_EXPECT_EQ(test, done, (u64)pages << PAGE_SHIFT);
-	/* Closing isn't an eviction. */
+	/* Closing isn't an eviction: there is no further notice. */
 	pagoda_rig_close(bo);
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_NOTIFY_ALLOC, 0), 2);

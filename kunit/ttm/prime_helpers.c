@@ -128,7 +128,10 @@ struct prime_memory *prime_memory(struct kunit *test, bool dynamic, size_t size)
 	return memory;
 }
 
-/* Overwrites the old pages, so that an importer that still uses them is found out. */
+/*
+ * Moves the content to @other, and overwrites the old pages, so that an importer that still uses
+ * the old pages is found out.
+ */
 void prime_move(struct prime_memory *memory)
 {
 	u32 i;
@@ -172,7 +175,7 @@ struct dma_buf *prime_export(struct pagoda_bo *bo)
 	return IS_ERR(dma_buf) ? NULL : dma_buf;
 }
 
-/* Attaches and maps: kernels differ in which of the two pins the memory. */
+/* Attaches to the dma-buf and maps it: kernels differ in which of the two pins the memory. */
 struct dma_buf_attachment *prime_attach(struct pagoda_rig *rig, struct dma_buf *dma_buf)
 {
 	struct dma_buf_attachment *attach = dma_buf_attach(dma_buf, rig->info.dma_dev);
@@ -195,7 +198,7 @@ void prime_detach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach)
 	dma_buf_detach(dma_buf, attach);
 }
 
-/* Takes a bus address for a physical address, as it is without an IOMMU. */
+/* Takes the bus address for a physical address, as without an IOMMU. */
 u64 *prime_attached_word(struct dma_buf_attachment *attach, u64 offset)
 {
 	struct sg_table *sgt = attach->importer_priv;
