@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The VRAM segment and a map of its pages; see vram_helpers.h. */
+/*
+ * Puts objects into the VRAM segment, keeps a map of VRAM's pages, and compares the segment with
+ * the map; see vram_helpers.h.
+ */
 #include <linux/highmem.h>
 #include "rig/alloc.h"
 #include "vram_helpers.h"
@@ -52,7 +55,10 @@ void vram_drop_all(struct vram_fixture *fix)
 		vram_drop(fix, i);
 }
 
-/* A case that failed midway must not leave resources in segments that are being destroyed. */
+/*
+ * The segments are destroyed after this action: a case that failed midway must not leave resources
+ * in them.
+ */
 static void vram_fixture_end(void *fix)
 {
 	vram_drop_all(fix);
@@ -85,7 +91,11 @@ static bool vram_is_reserve(struct vram_fixture *fix, u32 page)
 	return pagoda_reserve_has(&fix->vidmm->vram->reserve, (u64)page << PAGE_SHIFT);
 }
 
-/* Pages of the reserve are given only to placements inside the reserve. */
+/*
+ * Returns whether the map allows @page for @place: the page is free, or with @when_empty would be
+ * if no object existed, and the page and the beginning of @place are both in the reserve, or
+ * neither.
+ */
 static bool vram_page_free(struct vram_fixture *fix, const struct ttm_place *place, u32 page,
 			   bool when_empty)
 {
@@ -124,7 +134,10 @@ static bool vram_has_range(struct vram_fixture *fix, const struct ttm_place *pla
 	return false;
 }
 
-/* Returns whether the map has room for the placement; the manager must then find room, too. */
+/*
+ * Returns whether the map has room for the placement, or with @when_empty would have if no object
+ * existed. If there is room, the segment's manager has to find it, too.
+ */
 bool vram_has_room(struct vram_fixture *fix, const struct ttm_place *place, u32 pages,
 		   u32 align, bool when_empty)
 {
@@ -147,7 +160,8 @@ static u32 vram_largest_free(struct vram_fixture *fix)
 }
 
 /*
- * Expects the range to be free, inside the placement, and never used before if it counts as zeroed.
+ * Enters the cursor's range into the map as the slot's. Expects the range to be free, inside the
+ * placement, and, if it counts as zeroed, never used before.
  */
 static void vram_claim_range(struct kunit *test, struct vram_fixture *fix, u32 slot,
 			     const struct ttm_place *place, const struct pagoda_vram_cursor *cur)
@@ -186,8 +200,8 @@ static u64 vram_claim_ranges(struct kunit *test, struct vram_fixture *fix, u32 s
 }
 
 /*
- * Enters a new resource into the map and expects that no page of it was taken. The number of ranges
- * must be exact, because callers allocate lists of that length.
+ * Enters the slot's new resource into the map, and expects that no page of the resource was taken.
+ * pagoda_vram_count_ranges() must be exact, because its callers allocate lists of that length.
  */
 void vram_claim(struct kunit *test, struct vram_fixture *fix, u32 slot,
 		const struct ttm_place *place)
@@ -212,7 +226,7 @@ void vram_claim(struct kunit *test, struct vram_fixture *fix, u32 slot,
 		KUNIT_EXPECT_EQ(test, ranges, 1);
 }
 
-/* Expects the manager's counters to agree with the map. */
+/* Expects the manager's counters and the largest free range to agree with the map. */
 void vram_check_books(struct kunit *test, struct vram_fixture *fix)
 {
 	struct pagoda_vram *vram = fix->vidmm->vram;
@@ -239,7 +253,11 @@ void vram_check_books(struct kunit *test, struct vram_fixture *fix)
 			(u64)vram_largest_free(fix) << PAGE_SHIFT);
 }
 
-/* Expects the page's frame to be the one that the CPU window shows at the page's address. */
+/*
+ * Expects pagoda_vram_pfn() of page @page of the slot's resource to be the page frame that the CPU
+ * window shows at that page's VRAM address. Does nothing if a part of the resource is invisible to
+ * the CPU.
+ */
 void vram_check_window(struct kunit *test, struct vram_fixture *fix, u32 slot, u32 page)
 {
 	struct ttm_resource *res = fix->slots[slot].res;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Objects in the VRAM segment, and a map that says for every page which object it belongs to. The
- * suites compare the segment with that map.
+ * Objects in the VRAM segment, and a map that says for every page of VRAM which object has the
+ * page. The suite compares the segment with that map.
  */
 #ifndef PAGODA_KUNIT_VRAM_HELPERS_H
 #define PAGODA_KUNIT_VRAM_HELPERS_H
 
 #include "rig/vidmm_helpers.h"
 
-#define VRAM_MAX	1024	/* pages */
+#define VRAM_MAX	1024	/* most pages of VRAM in a shape */
 #define VRAM_SLOTS	64
 
 struct vram_slot {
@@ -36,7 +36,10 @@ struct vram_fixture {
 };
 
 struct vram_fixture *vram_fixture(struct kunit *test, const struct pagoda_kunit_shape *shape);
-/* Makes an object with a resource in an empty slot; returns 0 or the segment manager's error. */
+/*
+ * Make an object with a resource in VRAM in an empty slot; return 0 or the segment manager's error.
+ * vram_put() makes an object without content, whose alignment is a page.
+ */
 int vram_put_content(struct kunit *test, struct vram_fixture *fix, u32 slot, u32 pages,
 		     u32 align, const struct ttm_place *place, bool content);
 int vram_put(struct kunit *test, struct vram_fixture *fix, u32 slot, u32 pages,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The VRAM segment against a map of its pages. */
+/*
+ * Tests of the VRAM segment: random operations against a map of VRAM's pages; which pages and holes
+ * are chosen, zeros, the cursor, TTM's callbacks, the reserve.
+ */
 #include <kunit/static_stub.h>
 #include "rig/alloc.h"
 #include "rig/prove.h"
@@ -137,7 +140,7 @@ static void vram_exhaustion(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* Sizes aren't rounded to powers of two: all of VRAM can be allocated. */
+/* Contiguous allocations aren't rounded up to powers of two: all of VRAM can be allocated. */
 static void vram_contiguous_exact(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 1000, .visible = 1000 };
@@ -159,7 +162,10 @@ static void vram_contiguous_exact(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* Enough free pages, but not in one range. */
+/*
+ * If enough pages are free, but in no range that is large enough, a contiguous allocation gets
+ * -ENOSPC, and one that may be scattered succeeds.
+ */
 static void vram_fragmented(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 64 };
@@ -188,8 +194,8 @@ static void vram_fragmented(struct kunit *test)
 }
 
 /*
- * All blocks are visited only if the buddy allocator can't answer: once if no other alignment than
- * that of the allocation would do, and not at all for a block of the buddy allocator.
+ * A contiguous allocation visits all blocks of VRAM only if its size isn't that of a buddy block,
+ * or if no buddy block of its size is free and a lower alignment than a buddy block has would do.
  */
 static void vram_walks(struct kunit *test)
 {
@@ -215,7 +221,7 @@ static void vram_walks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ull, *walks);
 	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 0, 3, &contiguous), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, 2ull, *walks);
-	/* Blocks are aligned to their size, which two free pages needn't be. */
+	/* Two free pages may be adjacent without being a buddy block: all blocks are visited. */
 	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 0, 2, &contiguous), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, 3ull, *walks);
 	vram_drop(fix, 5);
@@ -258,7 +264,9 @@ static u32 vram_clean_pages(struct ttm_resource *res)
 	return clean >> PAGE_SHIFT;
 }
 
-/* Zeroed pages go to allocations that would have to be filled, and are zeroed only until used. */
+/*
+ * Zeroed pages go to allocations without content, and count as zeroed only until their first use.
+ */
 static void vram_zeros(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .zeroed = true };
@@ -267,10 +275,10 @@ static void vram_zeros(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 16, &anywhere), 0);
 	KUNIT_EXPECT_EQ(test, vram_clean_pages(fix->slots[0].res), 16);
 	vram_drop(fix, 0);
-	/* 16 dirty pages now: an allocation with content takes those ... */
+	/* 16 pages don't count as zeroed now: an allocation with content takes those ... */
 	KUNIT_ASSERT_EQ(test, vram_put_content(test, fix, 0, 16, 1, &anywhere, true), 0);
 	KUNIT_EXPECT_EQ(test, vram_clean_pages(fix->slots[0].res), 0);
-	/* ... and the 48 clean ones are left for an empty allocation. */
+	/* ... and the 48 zeroed pages are left for an allocation without content. */
 	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 1, 48, &anywhere), 0);
 	KUNIT_EXPECT_EQ(test, vram_clean_pages(fix->slots[1].res), 48);
 	vram_drop_all(fix);
@@ -279,7 +287,7 @@ static void vram_zeros(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* An object has content if it has pages, swap or a resource; then it gets dirty pages. */
+/* An object whose content is swapped out or in VRAM gets no zeroed pages, an empty object does. */
 static void vram_zeros_not_for_content(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .zeroed = true };
@@ -290,7 +298,7 @@ static void vram_zeros_not_for_content(struct kunit *test)
 	struct ttm_tt empty = {};
 	struct ttm_resource *res;
 
-	/* 4 dirty pages, 60 clean ones. */
+	/* Use 4 pages: 60 zeroed ones are left. */
 	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 4, &anywhere), 0);
 	vram_drop(fix, 0);
 	bo->ttm = &swapped;
@@ -312,7 +320,10 @@ static void vram_zeros_not_for_content(struct kunit *test)
 
 /* ---- The cursor -------------------------------------------------------------------- */
 
-/* Any offset, size and step visits the same bytes as a walk page by page. */
+/*
+ * Walks from random offsets in random steps find each byte at the address that a walk page by page
+ * finds.
+ */
 static void vram_cursor_steps(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 256, .zeroed = true };
@@ -355,7 +366,10 @@ static void vram_cursor_steps(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* Adjacent blocks are one range; only a cursor for zeros also ends where these end. */
+/*
+ * A cursor takes adjacent buddy blocks as one range; only that of pagoda_vram_first_clean() ends a
+ * range where zeroed blocks meet others.
+ */
 static void vram_cursor_merges(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .zeroed = true };
@@ -373,7 +387,7 @@ static void vram_cursor_merges(struct kunit *test)
 	pagoda_vram_first(&cur, fix->slots[0].res, 0, 64 << PAGE_SHIFT);
 	KUNIT_EXPECT_EQ(test, cur.size, 64 << PAGE_SHIFT);
 	KUNIT_EXPECT_FALSE(test, cur.clean);
-	/* After a reset no page is known to be zero. */
+	/* In a later epoch, after a reset of the device, no page is known to be zero. */
 	pagoda_vram_first_clean(&cur, fix->slots[0].res, 64 << PAGE_SHIFT, 1);
 	KUNIT_EXPECT_EQ(test, cur.size, 64 << PAGE_SHIFT);
 	KUNIT_EXPECT_FALSE(test, cur.clean);
@@ -425,7 +439,7 @@ static void vram_matches(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* A request for the visible part evicts only from that part. */
+/* A placement in the CPU-visible part of VRAM evicts only objects that are in that part. */
 static void vram_eviction(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 32 };
@@ -452,7 +466,7 @@ static void vram_eviction(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, third->resource->mem_type, TTM_PL_SYSTEM);
 }
 
-/* -E2BIG for an object that could never fit, -ENOSPC for one that could if others left. */
+/* -E2BIG for an object that could never fit; -ENOSPC for one that would fit if others left. */
 static void vram_too_large(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = {
@@ -474,7 +488,10 @@ static void vram_too_large(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* With a coarse alignment an allocation gets whole chunks. */
+/*
+ * If the device aligns VRAM to 16 pages, an allocation gets whole units of 16 pages, and none that
+ * has an invalid page.
+ */
 static void vram_coarse(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = {
@@ -511,8 +528,8 @@ static bool vram_is_there(struct vram_fixture *fix, u32 slot, const struct ttm_p
 }
 
 /*
- * Leaving the reserve makes no room elsewhere, nor the other way round, but an object in the
- * reserve is in VRAM.
+ * Evicting an object from the reserve makes no room for a placement outside of the reserve, nor the
+ * other way round; but an object in the reserve satisfies a placement anywhere in VRAM.
  */
 static void vram_reserve_is_apart(struct kunit *test)
 {
@@ -577,8 +594,8 @@ static void vram_no_window(struct kunit *test)
 }
 
 /*
- * A block belongs to a resource before TTM has told the resource its object: what is in a range of
- * such blocks can't leave.
+ * Blocks belong to a resource before TTM has set &ttm_resource.bo: until then pagoda_vram_owners()
+ * says -EBUSY of a range with such a block.
  */
 static void vram_owners_of_new(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the journal: its entries agree with the packets that the device executed, and say
- * whether an operation is pending, complete or lost. Tests of recordings, which have paging
- * buffers, table writes by the CPU, root tables, losses and resets.
+ * Tests of the journal: its entries agree with the packets that the device executed, are the last
+ * ones, and say whether an operation is pending, complete or lost. Tests of recordings, which
+ * contain paging buffers, table writes by the CPU, root tables, losses and resets.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -22,7 +22,7 @@ static struct pagoda_journal_head *journal_read(struct pagoda_rig *rig,
 	return head;
 }
 
-/* Returns the first entry of an operation for an allocation, or NULL. */
+/* Returns the first entry of @operation on the allocation with the id @allocation, or NULL. */
 static struct pagoda_journal_entry *journal_find(struct pagoda_journal_head *head,
 						 struct pagoda_journal_entry *entries,
 						 u32 operation, u64 allocation)
@@ -36,7 +36,10 @@ static struct pagoda_journal_entry *journal_find(struct pagoda_journal_head *hea
 	return NULL;
 }
 
-/* An entry has the number, size, segments and address of the packet that was executed. */
+/*
+ * An entry has the submission's number, the size, segments and source address of the executed
+ * packet.
+ */
 static void journal_agrees_with_packets(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -67,7 +70,7 @@ static void journal_agrees_with_packets(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Each piece of a large move has an entry, with the addresses and the size of the piece. */
+/* Each piece of a large move has an entry with the size and the VRAM address of the piece. */
 static void journal_agrees_with_pieces(struct kunit *test)
 {
 	const struct pagoda_rig_options large = { .large = true };
@@ -107,7 +110,7 @@ static void journal_agrees_with_pieces(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Of more operations than it has entries the journal keeps the last ones, in order. */
+/* After more operations than the journal has entries, the journal has the last ones, in order. */
 static void journal_keeps_the_last(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -133,7 +136,7 @@ static void journal_keeps_the_last(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Returns the number of the submission that copies @bo, once it is sent. */
+/* Waits until the submission that copies @bo is sent; returns the submission's number. */
 static u64 journal_wait_sent(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct pagoda_journal_entry *entries, *entry;
@@ -153,7 +156,10 @@ static u64 journal_wait_sent(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	return seqno;
 }
 
-/* The result of an operation is PENDING until it was executed, and an error if it was lost. */
+/*
+ * The result of an operation is PENDING until the operation was executed, and a negative errno if
+ * the operation was lost.
+ */
 static void journal_tells_pending_and_lost(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, &(struct pagoda_rig_options) {
@@ -174,7 +180,9 @@ static void journal_tells_pending_and_lost(struct kunit *test)
 	entry = journal_find(head, entries, VIRTIO_PAGODA_OP_TRANSFER, bo->id);
 	KUNIT_ASSERT_NOT_NULL(test, entry);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(entry->result), PAGODA_JOURNAL_PENDING);
-	/* Neither the device nor the CPU can execute the operation. */
+	/*
+	 * The device refuses the operation, and without a window the CPU can't execute it, either.
+	 */
 	pagoda_fake_transport_order(rig->fake, seqno, PAGODA_FAKE_FAULT,
 				    le32_to_cpu(entry->offset), 100);
 	kvfree(head);
@@ -189,7 +197,7 @@ static void journal_tells_pending_and_lost(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Calls @visit for each item of a kind; returns their number. */
+/* Calls @visit for each item of kind @kind in the recording; returns the number of these items. */
 static u32 journal_items(struct pagoda_rig *rig, u32 kind,
 			 void (*visit)(struct pagoda_rig *rig,
 				       const struct pagoda_recording_item *item, void *arg),
@@ -211,7 +219,10 @@ static u32 journal_items(struct pagoda_rig *rig, u32 kind,
 	return count;
 }
 
-/* The packets of a recorded buffer are the next ones in the log of executed packets. */
+/*
+ * Expects the packets of a recorded buffer to be the next ones in the rig's log of executed
+ * packets; *@arg is the index of the next one.
+ */
 static void journal_buffer_executed(struct pagoda_rig *rig,
 				    const struct pagoda_recording_item *item, void *arg)
 {
@@ -265,7 +276,10 @@ static void journal_records_buffers(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A recorded packet that stands for a write by the CPU; @arg: the table that was written. */
+/*
+ * Expects an UPDATE_PAGE_TABLE packet that stands for a write of the CPU to the table @arg, with
+ * the value that the table has.
+ */
 static void journal_cpu_matches(struct pagoda_rig *rig, const struct pagoda_recording_item *item,
 				void *arg)
 {
@@ -296,7 +310,7 @@ static void journal_root_matches(struct pagoda_rig *rig, const struct pagoda_rec
 	KUNIT_EXPECT_EQ(rig->test, le32_to_cpu(root->space), 3u);
 }
 
-/* Table writes by the CPU and new roots, which are in no buffer, are recorded, too. */
+/* Table writes by the CPU and new roots, which are in no paging buffer, are recorded, too. */
 static void journal_records_tables(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -328,7 +342,7 @@ static void journal_records_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1u, journal_items(rig, PAGODA_RECORDING_ROOT,
 						journal_root_matches, NULL));
 	KUNIT_EXPECT_EQ(test, journal->recording_dropped, 0ull);
-	/* An update that doesn't fit is dropped as a whole. */
+	/* A table write that doesn't fit into the recording is dropped as a whole. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 48));
 	pagoda_journal_written(journal, &op);
 	KUNIT_EXPECT_EQ(test, journal->recording_used, 0ull);
@@ -348,7 +362,10 @@ static void journal_loss_matches(struct pagoda_rig *rig, const struct pagoda_rec
 	KUNIT_EXPECT_EQ(rig->test, (int)le32_to_cpu(lost->error), loss->error);
 }
 
-/* A lost operation is recorded; without room for it the recording says that it isn't complete. */
+/*
+ * A lost submission is recorded; if there is no room for the loss, recording_missed tells readers
+ * that the recording isn't complete.
+ */
 static void journal_records_losses(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -358,7 +375,7 @@ static void journal_records_losses(struct kunit *test)
 	pagoda_journal_lost(journal, 77, 0x40, -EIO);
 	KUNIT_EXPECT_EQ(test, 1u, journal_items(rig, PAGODA_RECORDING_LOST, journal_loss_matches,
 						NULL));
-	/* There is no room, and the reader of the recording has to know. */
+	/* There is no room for the loss, which readers of the recording have to be told. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 16));
 	KUNIT_EXPECT_EQ(test, journal->recording_missed, journal->last_seqno);
 	pagoda_journal_lost(journal, 78, 0x40, -EIO);
@@ -366,7 +383,10 @@ static void journal_records_losses(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 0));
 }
 
-/* Counts the item as before or behind the reset; only a reset has no content. */
+/*
+ * Counts the item in @arg: in element 0 if it is before the reset, which is at offset @arg[2], in
+ * element 1 if it is behind. Expects a reset item, and no other item, to have no content.
+ */
 static void journal_item_side(struct pagoda_rig *rig, const struct pagoda_recording_item *item,
 			      void *arg)
 {
@@ -384,8 +404,7 @@ static void journal_reset_at(struct pagoda_rig *rig, const struct pagoda_recordi
 }
 
 /*
- * A recording has the buffers before a reset, the reset, and the roots and buffers of the rebuild,
- * in this order.
+ * A recording has buffers, then one item for the reset, then the roots and buffers of the rebuild.
  */
 static void journal_records_resets(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Back-pressure: how much memory paging buffers take, which calls wait for it to become less, and
- * what doesn't wait.
+ * Tests of back-pressure: how much memory paging buffers in flight take, which calls wait until it
+ * is less, and which transactions don't wait or don't need memory.
  */
 #include <linux/cred.h>
 #include <linux/delay.h>
@@ -18,7 +18,10 @@
 #define ANN	1001u
 #define BOB	1002u
 
-/* Bytes of paging buffers with which a client may begin a call, and those of all clients. */
+/*
+ * Most bytes of paging buffers in flight with which a client may begin a call; and the bytes of
+ * which a user may have half of what other users leave.
+ */
 #define CLIENT_BYTES	SZ_1M
 #define ALL_BYTES	SZ_32M
 
@@ -32,7 +35,9 @@ static u64 pressure_count(struct pagoda_client *client)
 	return pagoda_quota_count(client->quota, PAGODA_LIMIT_PAGING);
 }
 
-/* Opens a file as user @uid; the caller ends with pagoda_client_put(). */
+/*
+ * Returns a client as if user @uid had opened a file; the caller drops it by pagoda_client_put().
+ */
 static struct pagoda_client *pressure_client(struct pagoda_rig *rig, u32 uid)
 {
 	struct cred *cred = prepare_creds();
@@ -57,7 +62,7 @@ static struct pagoda_bo *pressure_bo(struct pagoda_rig *rig, u32 pages)
 	return bo;
 }
 
-/* Emits @count fills of a page, each in a buffer of its own. */
+/* Emits @count fills of a page, each in a paging buffer of its own. */
 static void pressure_page(struct pagoda_rig *rig, u32 count)
 {
 	struct pagoda_paging_op op = {
@@ -91,7 +96,7 @@ static u64 pressure_left(struct pagoda_rig *rig)
 	       READ_ONCE(rig->vidmm->limits->used[PAGODA_SCARCE_PAGING]);
 }
 
-/* Lets the device execute everything, and expects that nothing is counted any more. */
+/* Lets the device execute everything, and expects that no paging buffer is counted any more. */
 static void pressure_end(struct pagoda_rig *rig)
 {
 	u32 i;
@@ -116,7 +121,10 @@ static u32 pressure_aside(struct pagoda_rig *rig)
 
 /* ---- Sizes -------------------------------------------------------------------------- */
 
-/* A release takes up a page while the device hasn't executed it, on account of its client. */
+/*
+ * Until the device has executed the release of a closed allocation, the release takes a paging
+ * buffer of one page, which counts for the allocation's client.
+ */
 static void pressure_release(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -133,7 +141,7 @@ static void pressure_release(struct kunit *test)
 
 #define RELEASES	500
 
-/* Many releases share a few buffers. */
+/* Releases of many allocations share a few paging buffers. */
 static void pressure_releases(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -171,7 +179,10 @@ static void pressure_release_is_sent(struct kunit *test)
 	pressure_end(rig);
 }
 
-/* A fence that is handed out doesn't wait for the buffer that releases keep open. */
+/*
+ * A move, whose fence is handed out, queues the paging buffer that a release has left open: the
+ * fence signals without the timer.
+ */
 static void pressure_fence_is_sent(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -180,7 +191,7 @@ static void pressure_fence_is_sent(struct kunit *test)
 	long left;
 
 	pressure_end(rig);
-	/* The timer, which sends an open buffer, isn't due in the test's time. */
+	/* Postpone the timer that queues open buffers beyond the end of the test. */
 	pagoda_rig_share(rig, true);
 	pagoda_rig_close(freed);
 	KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(rig->vidmm->stream->moves.open));
@@ -236,7 +247,10 @@ static void waiter_expect_ends(struct pressure_waiter *waiter, int ret)
 	KUNIT_EXPECT_EQ(waiter->rig->test, ret, waiter->ret);
 }
 
-/* Paging counts for the client that the thread is noted for, until it is executed. */
+/*
+ * Paging buffers count until the device has executed them: for the client that was last noted for
+ * the thread, or for no client if none is noted.
+ */
 static void pressure_caller(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -264,7 +278,10 @@ static void pressure_caller(struct kunit *test)
 	pagoda_client_put(bob);
 }
 
-/* A client over its bound waits for the device, and no other client does. */
+/*
+ * A client with more than its bound in flight waits for the device; other clients, of the same user
+ * or another, don't.
+ */
 static void pressure_of_client(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -282,7 +299,7 @@ static void pressure_of_client(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await(rig->vidmm, other));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await(rig->vidmm, bob));
 	pressure_page_for(rig, bob, 1);
-	/* One buffer less is enough. */
+	/* The wait ends as soon as one buffer is executed. */
 	pagoda_fake_transport_let(rig->fake, 1);
 	waiter_expect_ends(&waiter, 0);
 	pressure_end(rig);
@@ -291,7 +308,7 @@ static void pressure_of_client(struct kunit *test)
 	pagoda_client_put(bob);
 }
 
-/* A waiter that is killed leaves, although the device executes nothing. */
+/* A killed thread stops waiting in pagoda_caller_await(), although the device executes nothing. */
 static void pressure_killed(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -306,7 +323,7 @@ static void pressure_killed(struct kunit *test)
 	pressure_end(rig);
 }
 
-/* All files of a user together have half of what other users leave. */
+/* All clients of a user together may have half of the bytes that other users leave. */
 static void pressure_of_user(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -325,7 +342,7 @@ static void pressure_of_user(struct kunit *test)
 	waiter_start(&waiter, rig, ann[16]);
 	waiter_expect_waits(&waiter);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await(rig->vidmm, bob));
-	/* What Bob has makes Ann's share smaller, and Bob may go on. */
+	/* Bob's bytes make Ann's share smaller, so that Ann still waits, and Bob may go on. */
 	pagoda_limits_take(limits, bob->quota, 2 * PAGE_SIZE);
 	pagoda_limits_give(limits, ann[16]->quota, PAGE_SIZE);
 	waiter_expect_waits(&waiter);
@@ -341,7 +358,7 @@ static void pressure_of_user(struct kunit *test)
 	pagoda_client_put(bob);
 }
 
-/* However much others have in flight, a user without a buffer in flight may begin. */
+/* However much other users have in flight, a user without a buffer in flight may begin a call. */
 static void pressure_last_user(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -377,7 +394,10 @@ static void pressure_drop_reserve(struct pagoda_rig *rig)
 
 #define RANGES		450
 
-/* Returns an allocation with a range of VRAM for each of its pages; *@odd: to be closed. */
+/*
+ * Returns an allocation of RANGES pages, each in a range of VRAM of its own; *@odd: the allocations
+ * between these ranges, for pressure_close_odd().
+ */
 static struct pagoda_bo *pressure_scattered(struct pagoda_rig *rig, struct pagoda_bo ***odd)
 {
 	struct pagoda_bo *bo;
@@ -398,7 +418,10 @@ static void pressure_close_odd(struct pagoda_rig *rig, struct pagoda_bo **odd)
 		pagoda_rig_close(odd[i]);
 }
 
-/* Releases don't fail without memory, also if they take more buffers than are set aside. */
+/*
+ * Releases are executed even without memory for submissions, and if they take more submissions than
+ * are set aside.
+ */
 static void pressure_without_memory(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -415,7 +438,10 @@ static void pressure_without_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PAGODA_QUEUE_ASIDE, pressure_aside(rig));
 }
 
-/* A move in reclaim, as of the shrinker, doesn't fail without memory. */
+/*
+ * Without memory for a submission a move fails with -ENOMEM, but a move in reclaim, as the
+ * shrinker's, doesn't fail.
+ */
 static void pressure_in_reclaim(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -452,8 +478,8 @@ static int pressure_close(void *data)
 }
 
 /*
- * Releases of a client that has far too many buffers in flight take turns with what is set aside,
- * and need no more memory.
+ * If a client has far too many bytes of paging buffers in flight, its releases use only the
+ * submissions that are set aside, again and again, and wait for the device until these are free.
  */
 static void pressure_full(struct kunit *test)
 {
@@ -484,12 +510,12 @@ static void pressure_full(struct kunit *test)
 /* ---- Exit --------------------------------------------------------------------------- */
 
 #define BOUND		800
-/* Most bytes for 10,000 allocations, in proportion. */
+/* Most bytes of paging buffers for BOUND allocations, at 8 MiB for 10,000. */
 #define BOUND_BYTES	(SZ_8M / 10000 * BOUND)
 
 /*
- * A client ends that has many bound allocations and a job that hasn't ended: neither before the job
- * ends, nor when it has ended and the device still executes nothing, paging takes much memory.
+ * The end of a client that has many bound allocations and a job: paging buffers take less than
+ * BOUND_BYTES before the job ends, and after its end while the device executes nothing.
  */
 static void pressure_exit(struct kunit *test)
 {
@@ -509,7 +535,7 @@ static void pressure_exit(struct kunit *test)
 	job = pagoda_test_fence(test);
 	for (i = 0; i < BOUND; i++)
 		pagoda_rig_add_fence(test, bos[i]->ttm.base.resv, job, DMA_RESV_USAGE_BOOKKEEP);
-	/* As pagoda_client_close_vms() does when the last job has ended, and before. */
+	/* What the end of a client closes when its last job has ended, here even before. */
 	for (i = 0; i < BOUND; i++)
 		pagoda_rig_close(bos[i]);
 	vmt_drop(vm);

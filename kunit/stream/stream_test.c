@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The stream: busy allocations, shared buffers, lost content, missing memory. */
+/*
+ * Tests of the stream: busy allocations, operations that wait for fences, plugs and shared buffers,
+ * an operation in several buffers, refused operations, missing memory.
+ */
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <kunit/static_stub.h>
@@ -17,7 +20,7 @@
 struct evictor {
 	struct pagoda_bo *bo;
 	int (*move)(struct pagoda_bo *bo);	/* NULL: to the system segment */
-	struct kunit *test;			/* whose fences stand for jobs; or NULL */
+	struct kunit *test;			/* its static stubs apply in the thread; or NULL */
 	struct completion done;
 	int ret;
 };
@@ -39,8 +42,9 @@ static int evictor_run(void *data)
 }
 
 /*
- * The builder reports busy until it is told that the allocation is idle, which it is told only when
- * all fences, of any usage, have signalled. The reservation is held meanwhile.
+ * The builder of a copy reports busy until it is told that the allocation is idle. The stream tells
+ * it only when all fences of the allocation, of any usage, have signalled, and holds the
+ * reservation while it waits.
  */
 static void stream_busy(struct kunit *test)
 {
@@ -81,8 +85,8 @@ static void stream_busy(struct kunit *test)
 }
 
 /*
- * Each piece of a move uses the allocation, so the next piece waits for it: an operation that says
- * the allocation is idle is executed after everything before it.
+ * Each piece of a move makes the allocation busy again: the next piece is built as idle only after
+ * the piece before was executed, in a submission of its own.
  */
 static void stream_busy_pieces(struct kunit *test)
 {
@@ -115,8 +119,8 @@ static void stream_busy_pieces(struct kunit *test)
 }
 
 /*
- * Earlier operations of the same move count as uses, too, although their fence isn't in the
- * reservation yet.
+ * A busy copy also waits for earlier operations of its own move, here the mapping, although their
+ * fence isn't in the reservation yet.
  */
 static void stream_busy_own(struct kunit *test)
 {
@@ -146,7 +150,7 @@ static void stream_busy_own(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* With no_wait_gpu a busy allocation gives -EBUSY, and the move has no effect. */
+/* With no_wait_gpu the move of a busy allocation returns -EBUSY and has no effect. */
 static void stream_busy_no_wait(struct kunit *test)
 {
 	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
@@ -161,7 +165,10 @@ static void stream_busy_no_wait(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A copy waits for all fences of the allocation in the queue, not in the CPU. */
+/*
+ * A copy waits for all fences of the allocation in the paging queue; the thread that moves the
+ * allocation doesn't wait.
+ */
 static void stream_dependency(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -189,7 +196,10 @@ static void stream_fill_waits(struct kunit *test)
 	struct evictor mover = { .bo = bo, .move = pagoda_rig_to_vram };
 	struct dma_fence *fence;
 
-	/* No clean blocks are left. */
+	/*
+	 * Use all of VRAM once: no block is left that is known to be zeros, and the move needs a
+	 * fill.
+	 */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(old));
 	pagoda_rig_close(old);
 	pagoda_rig_settle_freed(rig);
@@ -210,7 +220,8 @@ static void stream_fill_waits(struct kunit *test)
 }
 
 /*
- * While buffers are shared, an operation that waits gets into no buffer of operations that don't.
+ * While moves share buffers, an operation that waits for a fence isn't put into the buffer of
+ * operations that don't wait.
  */
 static void stream_dependency_plugged(struct kunit *test)
 {
@@ -272,7 +283,7 @@ static void stream_batch(struct kunit *test)
 	}
 }
 
-/* A plug is limited in time: the fence signals although the stream stays plugged. */
+/* A plug is limited in time: the fence of a move signals although the stream stays plugged. */
 static void stream_plug_is_bounded(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -334,7 +345,10 @@ static int to_system_plugged(struct pagoda_bo *bo)
 	return pagoda_rig_to_system(bo);
 }
 
-/* A thread that works for another one, which waits, may have its plug meanwhile. */
+/*
+ * pagoda_stream_plug_pass() gives the plug of a waiting thread to the thread that works for it:
+ * moves of the working thread stay in an open submission.
+ */
 static void stream_plug_is_passed(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -353,7 +367,7 @@ static void stream_plug_is_passed(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* pagoda_stream_wait_idle() sends the open buffer instead of waiting for the unplug. */
+/* pagoda_stream_wait_idle() queues the open submission instead of waiting for the unplug. */
 static void stream_wait_sends(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -370,7 +384,10 @@ static void stream_wait_sends(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Small moves allocate no submission: they use the reserved one, or an open buffer. */
+/*
+ * A small move leaves a spare submission in &pagoda_stream.reserve for the next small move; plugged
+ * moves, which use it or an open submission, keep the content.
+ */
 static void stream_small(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -426,7 +443,7 @@ static void stream_no_owner(struct kunit *test)
 
 #define SPLIT_PAGES	600
 
-/* Makes a page list without neighbours, so that each page is a run. */
+/* Makes a page list in which no two successive pages are adjacent, so that each page is a run. */
 static void split_list(struct kunit *test, struct page *pages, struct pagoda_adl *adl)
 {
 	dma_addr_t *list = test_calloc(test, SPLIT_PAGES, sizeof(*list));
@@ -461,8 +478,8 @@ static void expect_split(struct kunit *test, struct pagoda_rig *rig)
 }
 
 /*
- * One operation over several buffers: each is a submission, no byte is left out or moved twice, and
- * the fence signals after the last submission.
+ * One operation takes several buffers: each is a submission, no byte is left out or moved twice,
+ * and the fence signals after the last submission.
  */
 static void stream_split(struct kunit *test)
 {
@@ -513,7 +530,7 @@ static void stream_split(struct kunit *test)
 	__free_pages(pages, 2);
 }
 
-/* An operation that is refused leaves nothing in the buffer. */
+/* An operation that the stream refuses leaves nothing in the paging buffer. */
 static void stream_refused(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -537,7 +554,7 @@ static void stream_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, 0), 0);
 }
 
-/* Number of the pagoda_queue_get() call that fails; later calls succeed. */
+/* The pagoda_queue_get() call that counts this down to 0 fails; calls before and after succeed. */
 static u32 gets_until_failure;
 
 static struct pagoda_submission *get_failing(struct pagoda_queue *queue, struct pagoda_line *line,
@@ -555,7 +572,7 @@ static struct pagoda_submission *get_failing(struct pagoda_queue *queue, struct 
 	return sub;
 }
 
-/* Drops the reserved submission, which small moves would use. */
+/* Drops &pagoda_stream.reserve, the spare submission that a small move would use. */
 static void drop_reserve(struct pagoda_rig *rig)
 {
 	struct pagoda_stream *stream = rig->vidmm->stream;
@@ -566,9 +583,10 @@ static void drop_reserve(struct pagoda_rig *rig)
 }
 
 /*
- * Each submission that a move allocates fails once: the move returns -ENOMEM, has no effect, and
- * succeeds when tried again. (fail_nth_test.c tests failures of other allocations: failslab leaves
- * sleeping allocations alone unless debugfs says otherwise.)
+ * Lets a move fail at the first submission that it allocates, then at the second, and so on: the
+ * move returns -ENOMEM and has no effect, until it succeeds because none of its allocations fails.
+ * (fail_nth_test.c tests failures of other allocations: failslab leaves sleeping allocations alone
+ * unless debugfs says otherwise.)
  */
 static void stream_no_memory(struct kunit *test)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * No client sees another client's bytes (C200), in places that user space can't look at or only
- * with luck: memory of page tables and save areas, and pages that a lost copy should have filled.
+ * Tests that no client sees another client's bytes (C200), in places that user space can't look at
+ * or only with luck: memory of page tables and save areas, and memory that a lost copy should have
+ * filled.
  */
 #include "residency/offer_helpers.h"
 #include "vm/vm_helpers.h"
@@ -15,7 +16,7 @@ static struct pagoda_bo *take_all(struct pagoda_rig *rig)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, SUBMIT_VRAM, 0);
 
-	/* A closed allocation's VRAM is free when it is idle. */
+	/* The VRAM of a closed allocation is freed only once the allocation is idle. */
 	pagoda_rig_settle_freed(rig);
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_EXPECT_EQ(rig->test, bo->ttm.resource->mem_type, (u32)TTM_PL_VRAM);
@@ -34,7 +35,10 @@ static u32 words_in_use(struct pagoda_rig *rig)
 	return used;
 }
 
-/* Tables that were freed by unmapping and with their VM are zero for the next allocation. */
+/*
+ * The memory of page tables that were freed, by unmapping or with their VM, is zero in the next
+ * allocation.
+ */
 static void isolation_tables(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -63,8 +67,8 @@ static void isolation_tables(struct kunit *test)
 }
 
 /*
- * A save area holds registers, which are the client's data; freed, it is zero for the next
- * allocation.
+ * A save area holds registers, which are the client's data; the memory of a freed save area is zero
+ * in the next allocation.
  */
 static void isolation_save_area(struct kunit *test)
 {
@@ -111,7 +115,7 @@ static void isolation_lost_and_swapped(struct kunit *test)
 	swap_out_all(rig);
 	KUNIT_EXPECT_TRUE(test, bo->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
 
-	/* As in a page fault. */
+	/* Settle the lost copy and bring the pages back, as a page fault does. */
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(bo));
 	KUNIT_EXPECT_EQ(test, 0, ttm_bo_populate(&bo->ttm, &ctx));
@@ -124,8 +128,8 @@ static void isolation_lost_and_swapped(struct kunit *test)
 #define HERE	SZ_4M
 
 /*
- * The copy of an allocation into VRAM is lost while the allocation is mapped in a VM and in no
- * list: a job that reads its address finds zeros, not the memory's old bytes.
+ * The copy of an allocation into VRAM is lost while a VM maps the allocation, which no job lists
+ * and no residency list has: a job that reads its address finds zeros, not the memory's old bytes.
  */
 static void isolation_lost_and_bound(struct kunit *test)
 {
@@ -149,7 +153,7 @@ static void isolation_lost_and_bound(struct kunit *test)
 	pagoda_rig_settle_freed(rig);
 	pagoda_rig_settle(rig);
 
-	/* The device refuses every attempt. */
+	/* The device refuses the copy in every attempt. */
 	pagoda_rig_refuse_next(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(shown));
 	pagoda_rig_settle(rig);

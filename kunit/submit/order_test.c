@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implicit order between jobs that list several allocations: each allocation counts by how the job
- * uses this allocation.
+ * Tests of implicit order between a job that lists two allocations and a job that lists one of
+ * them: what counts is how both jobs use the common allocation.
  */
 #include "submit_helpers.h"
 
@@ -57,7 +57,10 @@ static bool order_has_ended(struct submit_client *client, long patience)
 	return ended;
 }
 
-/* Returns when the free engine has executed jobs that were pushed later than @t->free's. */
+/*
+ * Waits until the engine of @t->free has executed jobs that were submitted after the job of
+ * @t->free: if that job didn't have to wait, it has ended, too.
+ */
 static void order_pass(struct order_test *t)
 {
 	u32 i;
@@ -98,7 +101,10 @@ static void order_try(struct order_test *t, const struct order_pair *pair, u32 n
 	pagoda_rig_close(bos[1]);
 }
 
-/* A job waits for an allocation's writers, and for its readers if the job writes the allocation. */
+/*
+ * A job waits for an allocation's writers, and for the allocation's readers only if the job writes
+ * the allocation.
+ */
 static void order_counts_each_allocation(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Paging requests that fail or are refused: what jobs and later requests find of them. */
+/*
+ * Tests of paging requests that fail or are refused: a job that waits for the value of a failed
+ * request is cancelled; a refused request doesn't count for later ones.
+ */
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -9,7 +12,10 @@
 #define HERE		SZ_4M
 #define MOST		12u
 
-/* A paging queue, which user space knows as object 1, and a list of pieces in system memory. */
+/*
+ * A paging queue with the id 1 in the client's file, and allocations of PIECE pages each, which
+ * aren't resident at first.
+ */
 struct fail_test {
 	struct pagoda_rig *rig;
 	struct drm_syncobj *points;
@@ -56,7 +62,10 @@ static int fail_wait(struct fail_test *t, u64 value)
 	return value ? submit_wait_point(t->points, value) : 0;
 }
 
-/* A job that waits for a failed paging value is cancelled wherever the value is in its list. */
+/*
+ * A job that waits for a failed paging value is cancelled, whether the value is before or behind
+ * the point that the job signals in the job's list of syncobjs.
+ */
 static void paging_fail_behind_a_signal(struct kunit *test)
 {
 	struct fail_test t = fail_begin(test);
@@ -75,7 +84,10 @@ static void paging_fail_behind_a_signal(struct kunit *test)
 		disable_delayed_work_sync(pager);
 		KUNIT_ASSERT_EQ(test, 0, fail_resident(&t, 0, 1, 0, &args.in_point));
 		KUNIT_ASSERT_NE(test, 0ull, args.in_point);
-		/* Set directly, because OFFER would refuse: the request fails in its turn. */
+		/*
+		 * Offer the allocation directly, because OFFER would refuse: the request fails when
+		 * the pager executes it.
+		 */
 		WRITE_ONCE(t.bos[0]->offer.rank, PAGODA_OFFER_NORMAL);
 		submit_store(client, HERE, 1);
 		KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
@@ -94,8 +106,9 @@ static void paging_fail_behind_a_signal(struct kunit *test)
 }
 
 /*
- * A request that is refused because the list doesn't fit into the device's memory doesn't count as
- * expected growth: a request that stays within the budget isn't refused because of it.
+ * A request that is refused because the residency list wouldn't fit into the device's memory
+ * doesn't count as expected growth: DENY_OVERBUDGET doesn't refuse a later request that stays
+ * within the budget.
  */
 static void paging_fail_expects_nothing(struct kunit *test)
 {

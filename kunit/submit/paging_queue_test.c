@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Paging queues: values in order, priorities, requests that need no paging, requests that fail
- * late, and which contexts pay for that.
+ * Tests of paging queues: values in order, priorities, requests that need no paging, that are
+ * refused or fail when they are executed, with what this means for the client's contexts and jobs;
+ * offered allocations, the end of a client.
  */
 #include <kunit/static_stub.h>
 #include <linux/completion.h>
@@ -69,7 +70,10 @@ static void paging_end(struct paging_test *t)
 		pagoda_rig_close(t->bos[i]);
 }
 
-/* Returns the call's return value and the paging value in @value. */
+/*
+ * Calls MAKE_RESIDENT for @count allocations from @first on. Returns the call's return value, the
+ * paging value in @value, and the bytes to trim in @t->trim.
+ */
 static int paging_resident(struct paging_test *t, u32 queue, u32 first, u32 count, u32 flags,
 			   u64 *value)
 {
@@ -95,7 +99,7 @@ static int paging_evict(struct paging_test *t, u32 queue, u32 first, u32 count, 
 	return ret;
 }
 
-/* Waits for a value; returns its error. */
+/* Waits until a paging value has signalled; returns the error of its fence, 0 for the value 0. */
 static int paging_wait(struct paging_test *t, u32 queue, u64 value)
 {
 	return value ? submit_wait_point(t->points[queue], value) : 0;
@@ -129,8 +133,8 @@ static u32 paging_count(struct paging_test *t, u32 index)
 }
 
 /*
- * Values count up and signal in order; then the allocations are where they should be, with their
- * content.
+ * Paging values count up and signal in order. When a value has signalled, the allocations of its
+ * request are in VRAM, or out of VRAM after EVICT, with their content.
  */
 static void paging_values_in_order(struct kunit *test)
 {
@@ -166,7 +170,10 @@ static void paging_values_in_order(struct kunit *test)
 	paging_end(&t);
 }
 
-/* Requests that need no paging return the value 0, but count. */
+/*
+ * Requests that need no paging return the value 0, but change the allocations' counts in the
+ * residency list.
+ */
 static void paging_done_at_once(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -187,8 +194,9 @@ static void paging_done_at_once(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, 0));
 	}
 	/*
-	 * The last EVICT moves the allocation, with the flag only if its room is needed; else it is
-	 * back without a copy.
+	 * The EVICT that lowers the count to 0 moves the allocation out of VRAM; with
+	 * ONLY_IF_NECESSARY the allocation stays until its room is needed, and is resident again
+	 * without a copy.
 	 */
 	KUNIT_ASSERT_EQ(test, 0, paging_evict(&t, NORMAL, 0, 2,
 					      DRM_PAGODA_EVICT_ONLY_IF_NECESSARY, &value));
@@ -207,7 +215,10 @@ static void paging_done_at_once(struct kunit *test)
 	paging_end(&t);
 }
 
-/* Holds the first allocation's reservation in a thread, because the test's thread locks others. */
+/*
+ * Holds the reservation of allocation 0 in a thread of its own, because the test's thread locks
+ * other reservations.
+ */
 static int paging_hold(void *arg)
 {
 	struct paging_test *t = arg;
@@ -220,7 +231,7 @@ static int paging_hold(void *arg)
 	return 0;
 }
 
-/* Blocks the pager with a request it has begun, until paging_let(). */
+/* Has the pager begin a request for allocation 0, which it can't execute until paging_let(). */
 static void paging_block(struct paging_test *t)
 {
 	u64 value;
@@ -270,7 +281,10 @@ static void paging_higher_priority_first(struct kunit *test)
 	paging_end(&t);
 }
 
-/* A request that was undone before its turn moves nothing. */
+/*
+ * An EVICT before the turn of a MAKE_RESIDENT request: the evicted allocation isn't moved, the
+ * other one is.
+ */
 static void paging_evicted_before_its_turn(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -375,7 +389,7 @@ static void paging_refuses_what_is_offered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, t.rig->client->error);
 	for (i = 1; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, 0u, paging_count(&t, i));
-	/* Nothing of the refused call is left. */
+	/* The refused call has left nothing that keeps the other allocations from being offered. */
 	KUNIT_EXPECT_EQ(test, 0, paging_offer(&t, 1));
 	KUNIT_EXPECT_EQ(test, 0, paging_offer(&t, 3));
 	paging_end(&t);
@@ -406,7 +420,10 @@ static void paging_keeps_from_being_offered(struct kunit *test)
 	paging_end(&t);
 }
 
-/* An entry that fails for a reason of its own loses only its own count. */
+/*
+ * If one allocation of a request fails for a reason of its own, only its count is undone, and the
+ * others become resident.
+ */
 static void paging_failure_of_one_entry(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -417,7 +434,8 @@ static void paging_failure_of_one_entry(struct kunit *test)
 	paging_block(&t);
 	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 1, 3, 0, &value));
 	/*
-	 * Set directly, because OFFER would refuse: the entry fails when the request is executed.
+	 * Offer the allocation directly, because OFFER would refuse: its entry fails when the
+	 * request is executed.
 	 */
 	WRITE_ONCE(t.bos[2]->offer.rank, PAGODA_OFFER_NORMAL);
 	paging_let(&t);
@@ -434,7 +452,9 @@ static void paging_failure_of_one_entry(struct kunit *test)
 	paging_end(&t);
 }
 
-/* Submits a job that stores @value and waits for a point; returns the syncobj it signals. */
+/*
+ * Submits a job that waits for a point and stores @value; returns the syncobj that the job signals.
+ */
 static struct drm_syncobj *paging_job(struct paging_test *t, struct submit_client *client,
 				      struct drm_syncobj *in, u64 point, u64 value)
 {
@@ -447,7 +467,10 @@ static struct drm_syncobj *paging_job(struct paging_test *t, struct submit_clien
 	return args.out;
 }
 
-/* As paging_resident() for one allocation, also signalling a point of the caller's. */
+/*
+ * Calls MAKE_RESIDENT for one allocation, and has the request signal point 1 of @syncobj, too;
+ * returns the paging value.
+ */
 static u64 paging_signal(struct paging_test *t, u32 index, struct drm_syncobj *syncobj)
 {
 	struct pagoda_paging_args args = { .bos = &t->bos[index], .count = 1 };
@@ -482,7 +505,10 @@ static void paging_failure_cancels_jobs(struct kunit *test)
 	outs[0] = paging_job(&t, client, t.points[NORMAL], failed, 1);
 	outs[1] = paging_job(&t, client, own, 1, 2);
 	outs[2] = paging_job(&t, client, t.points[NORMAL], good, 3);
-	/* Set directly, because OFFER would refuse: the first request fails in its turn. */
+	/*
+	 * Offer the allocation directly, because OFFER would refuse: the request of value @failed
+	 * fails in its turn.
+	 */
 	WRITE_ONCE(t.bos[1]->offer.rank, PAGODA_OFFER_NORMAL);
 	paging_let(&t);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, submit_wait_point(outs[0], 0));
@@ -512,7 +538,10 @@ static void paging_failure_cancels_jobs(struct kunit *test)
 	paging_end(&t);
 }
 
-/* Pins half of VRAM, which isn't taken into account when a list is accepted. */
+/*
+ * Pins allocations 0 to 3, which fill half of VRAM, or unpins them. Pins aren't taken into account
+ * when a request is accepted.
+ */
 static void paging_pin(struct paging_test *t, bool pin)
 {
 	u32 i;
@@ -525,7 +554,10 @@ static void paging_pin(struct paging_test *t, bool pin)
 			ttm_bo_unpin(&t->bos[i]->ttm);
 		dma_resv_unlock(t->bos[i]->ttm.base.resv);
 	}
-	/* The end of a pin that the driver makes counts. */
+	/*
+	 * Count the end of the pins, as the driver does for its own: requests that found no room
+	 * are tried again.
+	 */
 	if (!pin)
 		atomic64_inc(&t->rig->vidmm->releases);
 }
@@ -642,7 +674,9 @@ static s64 paging_moves(struct paging_test *t)
 	return atomic64_read(&t->rig->vidmm->stats.page_ins);
 }
 
-/* A request that found no room is repeated only when something was freed that may help it. */
+/*
+ * A request that found no room is tried again only when something was freed, here in the aperture.
+ */
 static void paging_repeats_for_a_reason(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, 2 * PAGES);
@@ -675,8 +709,8 @@ static void paging_repeats_for_a_reason(struct kunit *test)
 }
 
 /*
- * When a client is closed, the values of its requests signal, with -ECANCELED if they weren't
- * executed.
+ * When a client is closed, the values of its requests signal, with -ECANCELED if the requests
+ * weren't executed.
  */
 static void paging_ends_with_the_client(struct kunit *test)
 {
@@ -700,8 +734,9 @@ static void paging_ends_with_the_client(struct kunit *test)
 }
 
 /*
- * A client that requires an allocation that another client just released; @asked counts questions
- * whether any client requires it, @ret is the result of the request.
+ * A client that requires an allocation that another client's EVICT has just taken off its residency
+ * list; @asked counts the calls of pagoda_require_clients(), @ret is what pagoda_require()
+ * returned.
  */
 struct paging_race {
 	struct pagoda_client *client;
@@ -712,7 +747,10 @@ struct paging_race {
 
 static struct paging_race paging_race;
 
-/* Right after the first question is answered, the other client requires the allocation. */
+/*
+ * Stub of pagoda_require_clients(): in the first call the client requires the allocation after the
+ * answer is known and before the caller gets it.
+ */
 static u32 paging_race_clients(const struct pagoda_bo *bo)
 {
 	u32 count = atomic_read(&bo->wish.required);
@@ -728,7 +766,8 @@ static u32 paging_race_clients(const struct pagoda_bo *bo)
 }
 
 /*
- * An allocation is promoted for the client that requires it, although another client released it.
+ * If a client requires an allocation while another client's EVICT finds it on no residency list,
+ * the allocation doesn't stay marked as released: it may be promoted.
  */
 static void paging_given_up_and_required(struct kunit *test)
 {
@@ -750,7 +789,7 @@ static void paging_given_up_and_required(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, paging_race.ret);
 	KUNIT_EXPECT_EQ(test, 1u, pagoda_require_clients(t.bos[0]));
 	KUNIT_EXPECT_FALSE(test, t.bos[0]->wish.released);
-	/* An allocation that no client requires isn't promoted. */
+	/* An allocation that no client requires stays marked: it isn't promoted. */
 	pagoda_client_drop_lists(paging_race.client);
 	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 0, 1, 0, &value));
 	KUNIT_ASSERT_EQ(test, 0, value ? paging_wait(&t, NORMAL, value) : 0);
@@ -760,7 +799,10 @@ static void paging_given_up_and_required(struct kunit *test)
 	paging_end(&t);
 }
 
-/* When the value signals, mappings are valid: a job that follows doesn't fault. */
+/*
+ * When the value signals, the VM's mappings of the allocations are valid: a job that follows
+ * doesn't fault.
+ */
 static void paging_shows_what_it_brings(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -812,8 +854,9 @@ static void paging_call_work(struct work_struct *work)
 }
 
 /*
- * A list finds no room, although other allocations and its own are evicted: buffers that are kept
- * open for more operations are sent before TTM waits for these.
+ * MAKE_RESIDENT finds no room, although other allocations and its own are evicted. Submissions of
+ * these evictions, which stay open for more operations, are queued before TTM waits for their
+ * fences: the call fails soon.
  */
 static void paging_sends_what_it_waits_for(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The first job after a VM_BIND: it finds each address where the call has mapped it. The job before
- * has had all addresses translated, so that the TLB of its engine has them all as they were, and
- * flushes come late.
+ * Tests that the first job after a VM_BIND finds at each address the page that the call has mapped.
+ * The job before has read all addresses, so that the TLB of the engine has the former translations
+ * of all, and one in LATE flushes is executed late.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/moduleparam.h>
@@ -15,11 +15,11 @@
 #define ADDRESSES	64u	/* pages that the jobs read */
 #define PAGES		48u	/* of each allocation */
 #define BOS		2u
-#define BINDS		16u	/* entries of a VM_BIND at most */
-#define LATE		8u	/* of so many flushes one comes late */
-#define MODES		6u	/* of pagoda_rig_modes */
+#define BINDS		16u	/* most entries of a VM_BIND */
+#define LATE		8u	/* one in so many flushes is executed late */
+#define MODES		6u	/* number of pagoda_rig_modes */
 #define QUEUED		16u	/* one in so many jobs isn't fenced */
-#define MOVES		32u	/* an allocation moves once in so many jobs */
+#define MOVES		32u	/* every so many jobs one allocation moves */
 
 static uint remaps = 100000;
 module_param(remaps, uint, 0444);
@@ -30,10 +30,10 @@ struct remap_world {
 	struct submit_client *client;
 	struct rnd_state rnd;
 	struct submit_args args;	/* lists the allocations */
-	u32 pages[ADDRESSES];		/* allocation * PAGES + page that is mapped there */
+	u32 pages[ADDRESSES];		/* index of allocation * PAGES + page that is mapped */
 };
 
-/* Returns the first word of a page: vmt_number() counts words of 4 bytes. */
+/* Returns the first 8 bytes of a page: vmt_number() numbers words of 4 bytes. */
 static u64 remap_word(u32 page)
 {
 	u32 low = page * VM_WORDS;
@@ -68,7 +68,10 @@ static void remap_bind(struct remap_world *w, const struct pagoda_bind *binds, u
 	dma_fence_put(fence);
 }
 
-/* Maps some pages anew, the same page twice at times. Returns how many. */
+/*
+ * Maps random pages at random addresses by one VM_BIND, in which an address may be twice. Returns
+ * the number of entries.
+ */
 static u32 remap_some(struct remap_world *w)
 {
 	struct pagoda_bind binds[BINDS];
@@ -81,8 +84,9 @@ static u32 remap_some(struct remap_world *w)
 }
 
 /*
- * Waits for the last job, and returns its error. Waits for the job's own fence: the timeline's
- * comes later by a tick or two of the clock, and most of the test would be that.
+ * Waits for the last job, and returns the error of the job's fence. The fence of the timeline's
+ * point signals a tick or two later than the job's own fence: waiting for the point would take most
+ * of the test's time.
  */
 static int remap_wait(struct remap_world *w)
 {
@@ -100,7 +104,10 @@ static int remap_wait(struct remap_world *w)
 	return error;
 }
 
-/* A job that reads all addresses; faults if one of them isn't what it should be. */
+/*
+ * Submits a job that compares the word at each address with that of the page that should be mapped
+ * there, and expects the job to end without a fault.
+ */
 static void remap_look(struct remap_world *w, u32 done)
 {
 	u32 i;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Programs, and clients that submit them to the rig's engines. */
+/*
+ * Programs of commands; clients, each a VM with a context, that submit the programs as jobs to the
+ * rig's engines; syncobjs and their points.
+ */
 #include <linux/delay.h>
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
@@ -223,7 +226,10 @@ static struct pagoda_submit *submit_make(struct submit_client *client,
 	return submit;
 }
 
-/* Each job also signals the client's own timeline. */
+/*
+ * Submits a job that also signals the next point of the client's own timeline; returns what
+ * pagoda_submit() returns.
+ */
 static int submit_send(struct submit_client *client, struct pagoda_submit *submit)
 {
 	int ret;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queued jobs hold no memory: a job is prepared when what it waits for has signalled and its engine
- * has a place. Fenced jobs are prepared at once.
+ * Tests of queued jobs, which hold no memory: a job is prepared when what it waits for has
+ * signalled and its engine has a place; of fenced jobs, which are prepared at once; and of the
+ * order in which points get fences.
  */
 #include <linux/delay.h>
 #include <drm/drm_file.h>
@@ -17,7 +18,10 @@
 #define HERE	SZ_4M
 #define CPU	DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 
-/* Two clients on an engine that is held: jobs of @first have its places, those of @client queue. */
+/*
+ * Two clients on an engine that is held: jobs of @first have the engine's places, jobs of @client
+ * are queued.
+ */
 struct queue_world {
 	struct pagoda_rig *rig;
 	struct submit_client *first;
@@ -66,7 +70,10 @@ static bool queue_is_idle(struct pagoda_bo *bo)
 	return idle;
 }
 
-/* What queued jobs list may leave while the engine is busy, and is back when they run. */
+/*
+ * While the engine is busy, an allocation that only queued jobs list is idle and may be in system
+ * memory; when the jobs are executed, the allocation is resident.
+ */
 static void queue_holds_nothing(struct kunit *test)
 {
 	struct queue_world *w = queue_world(test);
@@ -88,8 +95,8 @@ static void queue_holds_nothing(struct kunit *test)
 }
 
 /*
- * The policy knows what queued jobs list, code and @bo, until they are made or their context is
- * destroyed.
+ * The policy knows which allocations queued jobs list, here two a job, code and @bo, until the jobs
+ * are armed or their context is destroyed.
  */
 static void queue_tells_the_policy(struct kunit *test)
 {
@@ -118,7 +125,9 @@ static void queue_tells_the_policy(struct kunit *test)
 	queue_world_end(w);
 }
 
-/* A job whose fences haven't signalled isn't prepared, although its engine is idle. */
+/*
+ * A job that waits for fences which haven't signalled isn't prepared, although its engine is idle.
+ */
 static void queue_waits_for_fences(struct kunit *test)
 {
 	struct queue_world *w = queue_world(test);
@@ -140,8 +149,9 @@ static void queue_waits_for_fences(struct kunit *test)
 }
 
 /*
- * A queued job has resident what the client's residency list had when the job was submitted; a job
- * that is submitted after the eviction has not.
+ * For a queued job the allocations are resident that the client's residency list had when the job
+ * was submitted, although EVICT has taken them off since; a job submitted after EVICT can't rely on
+ * them.
  */
 static void queue_remembers_the_list(struct kunit *test)
 {
@@ -166,7 +176,10 @@ static void queue_remembers_the_list(struct kunit *test)
 	queue_world_end(w);
 }
 
-/* A point gets its fence after all smaller points of its timeline that were promised. */
+/*
+ * A point gets its fence only after all smaller points of its timeline that jobs have promised to
+ * signal.
+ */
 static void queue_signals_in_order(struct kunit *test)
 {
 	struct queue_world *w = queue_world(test);
@@ -186,7 +199,10 @@ static void queue_signals_in_order(struct kunit *test)
 	queue_world_end(w);
 }
 
-/* So do the points that calls other than SUBMIT signal, when they are done or by a list. */
+/*
+ * Points that calls other than SUBMIT signal, by pagoda_point_add() or by a list of syncobjs, also
+ * get their fences only after smaller points that jobs have promised.
+ */
 static void queue_signals_calls_in_order(struct kunit *test)
 {
 	struct queue_world *w = queue_world(test);
@@ -237,7 +253,7 @@ static void queue_signals_by_value(struct kunit *test)
 	queue_world_end(w);
 }
 
-/* A fenced job has a fence when it is accepted, as have the jobs before it in its context. */
+/* A fenced job has its fence when SUBMIT returns, and so have the jobs before it in its context. */
 static void queue_fenced(struct kunit *test)
 {
 	struct queue_world *w = queue_world(test);
@@ -257,7 +273,7 @@ static void queue_fenced(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, submit_point(w->client->done, 4, &fence));
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fence));
 	dma_fence_put(fence);
-	/* What it waits for must have a fence. */
+	/* SUBMIT refuses a fenced job that waits for a point without a fence. */
 	w->args.in = submit_syncobj(test);
 	w->args.in_point = 1;
 	KUNIT_EXPECT_EQ(test, -EINVAL, submit_empty(w->client, &w->args));
@@ -267,7 +283,10 @@ static void queue_fenced(struct kunit *test)
 	queue_world_end(w);
 }
 
-/* Fenced jobs hold memory while they wait: a client has so many, and others aren't concerned. */
+/*
+ * Fenced jobs hold memory while they wait, so a client may have only DRM_PAGODA_MAX_FENCED_JOBS of
+ * them; a job that isn't fenced is accepted all the same.
+ */
 static void queue_fenced_limit(struct kunit *test)
 {
 	struct queue_world *w = queue_world(test);
@@ -288,8 +307,8 @@ static void queue_fenced_limit(struct kunit *test)
 }
 
 /*
- * A fenced job is prepared at once, and the jobs before it in its context with it: behind too many
- * of them it is refused.
+ * A fenced job is prepared at once, and so are the jobs before it in its context: if these are too
+ * many, SUBMIT refuses the fenced job.
  */
 static void queue_fenced_behind_others(struct kunit *test)
 {
@@ -308,7 +327,7 @@ static void queue_fenced_behind_others(struct kunit *test)
 	queue_world_end(w);
 }
 
-/* A job that is refused takes nothing from the jobs that are queued before it. */
+/* A SUBMIT that is refused doesn't take away the place that a job queued before has asked for. */
 static void queue_survives_a_refusal(struct kunit *test)
 {
 	struct queue_world *w = queue_world(test);

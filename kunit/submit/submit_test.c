@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submission on the rig: programs are executed through the page tables, on memory that the driver
- * has brought to where they need it.
+ * Tests of submission on the rig: programs are executed through the page tables, on memory that the
+ * driver has brought to where the programs need it; faults and hangs, save areas, implicit order.
  */
 #include <linux/delay.h>
 #include <linux/prandom.h>
@@ -32,7 +32,10 @@ static void submit_nothing(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* For every segment and kind of pages: a stored value is there after the job's fence. */
+/*
+ * For every segment and kind of pages: a value that a job stored is there after the job's fence,
+ * and after a move.
+ */
 static void submit_stores_anywhere(struct kunit *test)
 {
 	static const struct {
@@ -123,7 +126,10 @@ static u32 submit_flushes(struct pagoda_rig *rig, u32 space)
 	return count;
 }
 
-/* However many allocations come back, the page tables change once and the VM is flushed once. */
+/*
+ * However many allocations come back, their entries change together, with one flush of the VM's
+ * TLB.
+ */
 static void submit_rebinds_at_once(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -154,8 +160,8 @@ static void submit_rebinds_at_once(struct kunit *test)
 }
 
 /*
- * Allocations that exceed VRAM, listed a few at a time: each job finds the values that the job
- * before left.
+ * Allocations that exceed VRAM, of which each job lists three: a job finds in them the values that
+ * earlier jobs stored.
  */
 static void submit_overcommits(struct kunit *test, u32 percent)
 {
@@ -207,8 +213,8 @@ static void submit_overcommits_three_times(struct kunit *test)
 }
 
 /*
- * Private allocations of one VM exceed VRAM: the rest is used in the aperture, and each job finds
- * its values.
+ * Private allocations of one VM exceed VRAM: those that have no room are used in the aperture, and
+ * each job finds the values that the job before stored.
  */
 static void submit_spills_private(struct kunit *test)
 {
@@ -240,7 +246,10 @@ static void submit_spills_private(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* The VM's allocations fill VRAM when its page tables are made: they make room. */
+/*
+ * Private allocations of a VM that exceed VRAM make room for the page tables that map them: a job's
+ * stores reach the allocations.
+ */
 static void submit_makes_room_for_tables(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -287,7 +296,7 @@ static void submit_refuses_what_doesnt_fit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENOMEM, submit_job(client, &args));
 	KUNIT_EXPECT_EQ(test, 0u, rig->engines[0].executed);
 	KUNIT_EXPECT_EQ(test, 0ull, submit_state(client).submitted);
-	/* Each of the allocations fits alone. */
+	/* The first allocation alone fits. */
 	args.nr_bos = 1;
 	submit_store(client, HERE, 2);
 	KUNIT_EXPECT_EQ(test, 0, submit_job(client, &args));
@@ -300,8 +309,8 @@ static void submit_refuses_what_doesnt_fit(struct kunit *test)
 }
 
 /*
- * A job waits for other clients' jobs on an allocation that it lists as implicit. Listed without
- * that flag, an allocation isn't waited for.
+ * A job waits for another client's job that writes an allocation which both jobs list as implicit.
+ * A job that lists the allocation without that flag doesn't wait.
  */
 static void submit_syncs_implicitly(struct kunit *test)
 {
@@ -338,8 +347,8 @@ static void submit_syncs_implicitly(struct kunit *test)
 }
 
 /*
- * A fault bans only the context that caused it, and its state says where the fault was. Jobs of the
- * other client on that engine are executed.
+ * A fault bans only the context that caused it, and the context's state says where the fault was.
+ * Jobs of another context on that engine are executed.
  */
 static void submit_fault_costs_the_guilty(struct kunit *test)
 {
@@ -396,7 +405,7 @@ static void submit_fault_costs_the_guilty(struct kunit *test)
 	submit_client_end(good);
 }
 
-/* Waits until engine 0, which is held, has @nr jobs. */
+/* Waits until engine 0, which is held, has at least @nr jobs. */
 static void submit_wait_ring(struct pagoda_rig *rig, u32 nr)
 {
 	while (READ_ONCE(rig->engines[0].nr_ring) < nr)
@@ -449,8 +458,8 @@ static void submit_keeps_what_runs(struct kunit *test)
 	submit_store(client, HERE, 5);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	/*
-	 * TTM evicts the allocation. The copy waits for the job; where the CPU writes tables, TTM
-	 * itself waits.
+	 * The eviction is queued, and its copy waits for the job. Not tried in CPU_VIRTUAL mode, in
+	 * which the eviction itself would wait.
 	 */
 	if (pagoda_mmu_mode(rig->vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
@@ -481,7 +490,7 @@ static void submit_save_area_outlives(struct kunit *test)
 	drm_gem_object_get(pagoda_bo_gem(save));
 	pagoda_rig_hold(rig, 0, true);
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
-	/* A job that the device doesn't have yet is cancelled with its context. */
+	/* Wait until the engine has the job: before, the job is cancelled with its context. */
 	submit_wait_ring(rig, 1);
 	pagoda_context_destroy(client->context);
 	client->context = NULL;
@@ -534,7 +543,7 @@ static void submit_save_area_moves(struct kunit *test)
 
 #define THOUSANDS_QUEUED	1000
 
-/* Thousands of jobs of one context are executed once and in order. */
+/* Thousands of jobs of one context are executed, each once and in order. */
 static void submit_thousands(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -547,8 +556,8 @@ static void submit_thousands(struct kunit *test)
 		submit_add(client, HERE, 1);
 		KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 		/*
-		 * A context may have only so many jobs queued, and one processor submits faster
-		 * than it executes.
+		 * Wait at times, because a context may have only so many jobs queued, and a machine
+		 * with one processor submits faster than it executes.
 		 */
 		if (i % THOUSANDS_QUEUED == THOUSANDS_QUEUED - 1)
 			KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
@@ -613,7 +622,10 @@ static u32 submit_executed(struct pagoda_rig *rig, u32 engine)
 	return executed;
 }
 
-/* Expects the second job to be executed, or not, while the first one's engine is held. */
+/*
+ * Expects the second job to be executed while the engine of the first job is held, unless @pair
+ * says that the second job waits for the first.
+ */
 static void submit_try_pair(struct submit_client *first, struct submit_client *second,
 			    struct pagoda_bo *bo, const struct submit_pair *pair)
 {
@@ -637,7 +649,7 @@ static void submit_try_pair(struct submit_client *first, struct submit_client *s
 	KUNIT_EXPECT_EQ_MSG(rig->test, 0, submit_wait(second), "%s", pair->name);
 }
 
-/* Of two successive jobs the second waits for the first only if the table says so. */
+/* Of two successive jobs the second waits for the first exactly if submit_pairs says so. */
 static void submit_orders_pairs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Jobs that wait for points that aren't submitted yet: their own points exist only once they are
- * armed, their order is kept, and whatever ends the context ends them all.
+ * Tests of jobs that wait for points which don't exist yet: the jobs' own points exist only once
+ * the jobs are armed, their order is kept, and whatever ends the context ends them all. Also lost
+ * paging that jobs wait for, and closed handles of allocations that waiting jobs use.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -48,7 +49,7 @@ static bool wait_exists(struct drm_syncobj *syncobj, u64 point)
 	return true;
 }
 
-/* Returns the error of the last point of a timeline. */
+/* Waits until a point, which must exist, has signalled; returns the error of its fence. */
 static int wait_error(struct kunit *test, struct drm_syncobj *syncobj, u64 point)
 {
 	struct dma_fence *fence;
@@ -63,7 +64,10 @@ static int wait_error(struct kunit *test, struct drm_syncobj *syncobj, u64 point
 	return error;
 }
 
-/* A job that waits for a point isn't armed before that is submitted; jobs behind it wait, too. */
+/*
+ * A job that waits for a point isn't armed before the point exists, nor are jobs behind it in its
+ * context: their own points don't exist, either.
+ */
 static void wait_for_points_to_come(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -94,7 +98,7 @@ static void wait_for_points_to_come(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, wait_exists(world.out, 1));
 	KUNIT_EXPECT_EQ(test, 0, wait_error(test, world.out, 2));
 	KUNIT_EXPECT_EQ(test, 2ull, submit_state(world.client).completed);
-	/* Once the worker knows that the queue is empty, a job is armed by the call. */
+	/* Once the worker knows that the queue is empty, SUBMIT itself arms a job. */
 	flush_delayed_work(&world.client->context->deferred.work);
 	args.out_point = 3;
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(world.client, &args));
@@ -103,8 +107,9 @@ static void wait_for_points_to_come(struct kunit *test)
 }
 
 /*
- * The queue is stopped between the check of the context and the job's entry: the binary syncobj
- * keeps its fence, or signals with the error of a job that was accepted.
+ * The context's queue of waiting jobs is stopped, as if that happened within SUBMIT: if SUBMIT
+ * fails, the binary syncobj keeps its fence; if the job is accepted, the syncobj gets a fence with
+ * the error.
  */
 static void wait_in_a_queue_that_stops(struct kunit *test)
 {
@@ -128,7 +133,7 @@ static void wait_in_a_queue_that_stops(struct kunit *test)
 	wait_end(&world);
 }
 
-/* A point that was submitted without a notice to the driver is found all the same. */
+/* A fence that is put into a syncobj without a call of the driver is found all the same. */
 static void wait_for_points_from_elsewhere(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -189,7 +194,10 @@ static void wait_ends_with_the_context(struct kunit *test)
 	wait_end(&world);
 }
 
-/* Destroying a context also ends the jobs that the engine or the scheduler has. */
+/*
+ * Destroying a context also ends the jobs that the engine or the scheduler has: most of them are
+ * never executed.
+ */
 static void wait_ends_on_the_engine(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -213,7 +221,7 @@ static void wait_ends_on_the_engine(struct kunit *test)
 	wait_end(&world);
 }
 
-/* A fault also cancels the jobs that wait. */
+/* The fault of a job also cancels the jobs of its context that wait for points. */
 static void wait_ends_with_a_fault(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -231,7 +239,10 @@ static void wait_ends_with_a_fault(struct kunit *test)
 	wait_end(&world);
 }
 
-/* A job that is on the engine when its context is banned, and then faults, is reported as well. */
+/*
+ * If a job is on the engine when its context is banned, and then faults, the context's state
+ * reports the fault, too.
+ */
 static void wait_reports_a_fault_after_a_ban(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -254,7 +265,10 @@ static void wait_reports_a_fault_after_a_ban(struct kunit *test)
 	wait_end(&world);
 }
 
-/* A job that was accepted and then finds no room bans its context. */
+/*
+ * A job that was accepted, and finds no room for its allocations when it is to be armed, bans its
+ * context.
+ */
 static void wait_and_find_no_room(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -280,7 +294,7 @@ static void wait_and_find_no_room(struct kunit *test)
 	wait_end(&world);
 }
 
-/* Points may be signalled out of order, as the kernel's timelines allow. */
+/* Jobs may signal the points of a timeline in any order, as the kernel's timelines allow. */
 static void wait_points_out_of_order(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -338,8 +352,8 @@ static int wait_thread_run(void *data)
 }
 
 /*
- * Clients in threads whose allocations exceed VRAM: every addition of every job is there in the
- * end.
+ * Threads submit jobs, each for a client of its own, on allocations that exceed VRAM: in the end
+ * every addition of every job is there.
  */
 static void wait_threads(struct kunit *test)
 {
@@ -386,7 +400,8 @@ static void wait_threads(struct kunit *test)
 
 /*
  * Paging that a job waits for fails: the job must not see stale memory, and the next job finds the
- * allocation where it is, as zeros. If the mapping is lost, too, the device is reset.
+ * allocation where it is, as zeros. @resets: 1 if the paging that writes the mapping is lost, too,
+ * for which the device is reset; 0 if only the content is lost.
  */
 static void wait_for_what_is_lost(struct kunit *test, u32 pages, u64 resets)
 {
@@ -414,7 +429,7 @@ static void wait_for_what_is_lost(struct kunit *test, u32 pages, u64 resets)
 	pagoda_rig_settle(rig);
 
 	pagoda_rig_refuse_next(rig);
-	/* The content is in the next buffer, the mapping in the one behind. */
+	/* The content is in the paging buffer that was refused above, the mapping in the next. */
 	if (resets)
 		pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 2,
 					    PAGODA_FAKE_FAULT, 0, 10);
@@ -429,7 +444,7 @@ static void wait_for_what_is_lost(struct kunit *test, u32 pages, u64 resets)
 	KUNIT_EXPECT_EQ(test, state, submit_state(client).state);
 	KUNIT_EXPECT_EQ(test, resets, pagoda_reset_epoch(rig->vidmm));
 
-	/* As ioctls do. */
+	/* Wait for the reset, as ioctls do. */
 	pagoda_reset_wait(rig->vidmm);
 	submit_copy(client, HERE, HERE + SZ_2M, 8);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
@@ -455,8 +470,8 @@ static void wait_for_lost_mapping(struct kunit *test)
 }
 
 /*
- * Waits until the closed handles of a client are freed. What several fences are joined into signals
- * a moment after them, in an irq_work, and only then the work item is queued.
+ * Waits until the closed handles of a client are freed. A fence that joins several fences signals a
+ * moment after them, in an irq_work, and queues the work item only then.
  */
 static void wait_handles_end(struct pagoda_client *client)
 {
@@ -469,7 +484,10 @@ static void wait_handles_end(struct pagoda_client *client)
 	flush_delayed_work(&client->closing.work);
 }
 
-/* When the handle is closed, the mapping stays until the waiting jobs are armed. */
+/*
+ * The mappings of an allocation whose handle is closed stay until jobs that were waiting at the
+ * close, and may use the allocation, have ended.
+ */
 static void wait_outlives_handles(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -488,7 +506,7 @@ static void wait_outlives_handles(struct kunit *test)
 	pagoda_closing_handle(owner, world.bo);
 	pagoda_closing_handle(owner, listed);
 	pagoda_closing_handle(owner, other);
-	/* No job uses this allocation. */
+	/* No job uses this allocation: it is unmapped at once. */
 	KUNIT_EXPECT_TRUE(test, list_empty(&pagoda_bo_gem(other)->gpuva.list));
 	flush_delayed_work(&owner->closing.work);
 	KUNIT_EXPECT_FALSE(test, list_empty(&pagoda_bo_gem(world.bo)->gpuva.list));
@@ -509,7 +527,10 @@ static void wait_outlives_handles(struct kunit *test)
 	wait_end(&world);
 }
 
-/* A closed handle waits for jobs that were waiting when it was closed, not for later ones. */
+/*
+ * The mappings of an allocation whose handle is closed stay for jobs that were waiting at the
+ * close, not for later jobs.
+ */
 static void wait_outlives_no_other_handles(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -522,7 +543,7 @@ static void wait_outlives_no_other_handles(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, submit_map(world.client, listed, HERE + SZ_2M));
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(world.client, &args));
-	/* The client has a handle again: the mapping stays. */
+	/* Close a handle and get a new one at once: the mapping stays. */
 	pagoda_closing_handle(owner, listed);
 	pagoda_closing_undo(owner, listed);
 	KUNIT_EXPECT_TRUE(test, list_empty(&owner->closing.handles));
@@ -542,8 +563,8 @@ static void wait_outlives_no_other_handles(struct kunit *test)
 }
 
 /*
- * A waiting job can't have implicit sync (-EINVAL), nor can a job behind a waiting one: a reader
- * must not overtake a writer that has no fence yet.
+ * SUBMIT refuses implicit sync (-EINVAL) of a job that waits for a point without a fence, or is
+ * behind such a job: a reader must not overtake a writer that has no fence yet.
  */
 static void wait_refuses_implicit(struct kunit *test)
 {
@@ -565,7 +586,7 @@ static void wait_refuses_implicit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, submit_empty(world.client, &after));
 	KUNIT_EXPECT_TRUE(test, dma_resv_test_signaled(shared->ttm.base.resv,
 						       DMA_RESV_USAGE_READ));
-	/* The worker may not have run yet. */
+	/* Now the point exists: the job behind is accepted, even if the worker hasn't run yet. */
 	pagoda_rig_hold(world.rig, 0, true);
 	submit_signal(world.client, world.in, 1);
 	KUNIT_EXPECT_EQ(test, 0, submit_empty(world.client, &after));

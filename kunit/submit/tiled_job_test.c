@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled allocations that the CPU and jobs use in turn: each finds what the other wrote, and the
- * later one waits for the earlier one.
+ * Tests of tiled allocations that the CPU, through windows of swizzling ranges, and jobs use in
+ * turn: each finds what the other wrote. While a range is bound to an allocation, a copy within
+ * VRAM and a discard are busy. Surface: a tiled allocation.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -17,11 +18,12 @@
 #define SPECIAL		VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER
 
 #define SURFACES	(PAGODA_RIG_RANGES + 2)	/* more surfaces than ranges */
-#define RESULTS		SZ_2G			/* address of jobs' results */
-#define HERE(i)		(SZ_4M * (1ull + (i)))	/* address of a surface */
+#define RESULTS		SZ_2G			/* virtual address of jobs' results */
+#define HERE(i)		(SZ_4M * (1ull + (i)))	/* virtual address of surface i */
 
 /*
- * Surfaces, mapped at HERE(i), every other one private to the client's VM. Jobs copy to @results.
+ * @nr surfaces, surface i mapped at HERE(i), those with odd numbers private to the client's VM.
+ * Jobs copy words to @results.
  */
 struct job_world {
 	struct pagoda_rig *rig;
@@ -73,13 +75,16 @@ static void job_world_end(struct job_world *world)
 
 /* ---- Accesses of the CPU and of jobs ------------------------------------------------- */
 
-/* Returns the address at which a job finds a word of the rows. */
+/*
+ * Returns the virtual address at which a job finds the word that the CPU's linear view of surface
+ * @i has at @offset.
+ */
 static u64 job_address(struct job_world *world, u32 i, u64 offset)
 {
 	return HERE(i) + tiled_offset(&world->bo[i]->tiling.layout, offset);
 }
 
-/* Returns the arguments of a job that uses surface @i. */
+/* Returns the arguments of a job that uses surface @i: a private surface isn't listed. */
 static struct submit_args job_args(struct job_world *world, u32 i)
 {
 	struct submit_args args = {};
@@ -100,7 +105,10 @@ static void job_write(struct job_world *world, u32 i, u64 offset, u64 value)
 	KUNIT_ASSERT_EQ(world->rig->test, 0, submit_job(world->client, &args));
 }
 
-/* Submits a job that copies a word to a result. */
+/*
+ * Submits a job that copies the word at @offset of the linear view of surface @i to word @result of
+ * the results.
+ */
 static void job_read(struct job_world *world, u32 i, u64 offset, u32 result)
 {
 	const struct submit_args args = job_args(world, i);
@@ -121,7 +129,7 @@ static u64 job_get(struct job_world *world, u32 i, u64 offset)
 	return job_result(world, 0);
 }
 
-/* Accesses a word as a debugger does, wherever the surface is. */
+/* Reads or writes a word of the linear view as a debugger does, wherever the surface is. */
 static void cpu_debug(struct job_world *world, u32 i, u64 offset, u64 *value, bool write)
 {
 	struct pagoda_bo *bo = world->bo[i];
@@ -131,7 +139,10 @@ static void cpu_debug(struct job_world *world, u32 i, u64 offset, u64 *value, bo
 	dma_resv_unlock(bo->ttm.base.resv);
 }
 
-/* Accesses a word after a page fault, again if the window was taken away in between. */
+/*
+ * Reads or writes a word of the linear view as after a page fault, through the window if the
+ * surface is in VRAM. If the window is taken away before the access, acquires it again.
+ */
 static void cpu_touch(struct job_world *world, u32 i, u64 offset, u64 *value, bool write)
 {
 	struct pagoda_bo *bo = world->bo[i];
@@ -170,7 +181,9 @@ static u64 cpu_get(struct job_world *world, u32 i, u64 offset)
 
 /* ---- In turn ------------------------------------------------------------------------- */
 
-/* Jobs see what the CPU wrote into a window, the CPU sees what jobs wrote, also after moves. */
+/*
+ * Jobs see what the CPU wrote through a window, and the CPU sees what jobs wrote, also after moves.
+ */
 static void job_and_cpu(struct kunit *test)
 {
 	struct job_world world;
@@ -195,8 +208,8 @@ static void job_and_cpu(struct kunit *test)
 }
 
 /*
- * A job takes away the windows of surfaces that it lists or that are private to its VM, and no
- * others.
+ * A job takes away the windows of surfaces that are private to its VM, and not of surfaces that are
+ * private to no VM and that the job doesn't list.
  */
 static void job_of_others(struct kunit *test)
 {
@@ -220,7 +233,10 @@ static void job_of_others(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* Each job of a VM that maps an allocation on the residency list uses that allocation. */
+/*
+ * Each job of a VM uses the allocations of the client's residency list that the VM maps, although
+ * the job doesn't list them: it takes away the window of such a surface.
+ */
 static void job_of_list(struct kunit *test)
 {
 	struct job_world world;
@@ -244,7 +260,10 @@ static void job_of_list(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* A deferred job finds what the CPU wrote before the job was armed. */
+/*
+ * A job that waits for a point finds what the CPU wrote before the point existed, also after
+ * SUBMIT.
+ */
 static void job_deferred(struct kunit *test)
 {
 	struct job_world world;
@@ -270,7 +289,10 @@ static void job_deferred(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* Acquiring a window returns -EAGAIN and the fence of the job to wait for, and binds no range. */
+/*
+ * While a job uses the surface, pagoda_swizzle_acquire() returns -EAGAIN and a fence to wait for,
+ * and binds no range.
+ */
 static void job_is_waited_for(struct kunit *test)
 {
 	struct dma_fence *busy, *last;
@@ -301,8 +323,9 @@ static void job_is_waited_for(struct kunit *test)
 }
 
 /*
- * A view that came back with the content is dropped if a job comes before the CPU; for a job no
- * view is restored.
+ * If a move to VRAM has bound a range to the surface and filled it with the linear view, a job that
+ * comes before an access of the CPU has the range released. A move to VRAM for a job binds no
+ * range.
  */
 static void job_after_view(struct kunit *test)
 {
@@ -333,7 +356,10 @@ static void job_after_view(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* If the device doesn't write a window back, the job finds zeros and the content counts as lost. */
+/*
+ * If the device refuses the command that writes a window back, the job finds zeros, and the content
+ * counts as lost.
+ */
 static void job_without_write_back(struct kunit *test)
 {
 	struct drm_pagoda_allocation_info info;
@@ -358,7 +384,10 @@ static void job_without_write_back(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* Taking a range from another surface waits for no job and no copy. */
+/*
+ * All ranges are bound to surfaces that jobs then use: another surface gets a range at once, and
+ * steals none, because the jobs have taken windows away.
+ */
 static void job_of_victim(struct kunit *test)
 {
 	struct job_world world;
@@ -377,12 +406,15 @@ static void job_of_victim(struct kunit *test)
 	pagoda_rig_hold(world.rig, 0, true);
 	for (i = 0; i < world.nr; i++)
 		job_write(&world, i, 8, i);
-	/* The ranges of surfaces in use by jobs are free; otherwise this would wait forever. */
+	/* Surfaces in use by jobs have no ranges; otherwise the call would wait forever. */
 	KUNIT_EXPECT_EQ(test, 0, tiled_acquire(bo));
 	pagoda_vidmm_stats(world.rig->vidmm, &stats);
 	KUNIT_EXPECT_EQ(test, stats.range_steals, 0);
 	pagoda_rig_hold(world.rig, 0, false);
-	/* An access waits for prepared jobs, of which there are two, not for the queued ones. */
+	/*
+	 * Wait for all jobs: an access of the CPU waits only for prepared jobs, here two, not for
+	 * queued ones.
+	 */
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(world.client));
 	for (i = 0; i < world.nr; i++) {
 		KUNIT_EXPECT_EQ(test, i, cpu_get(&world, i, 0));
@@ -392,7 +424,10 @@ static void job_of_victim(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* While all ranges are being filled, acquiring one returns the fence of a copy to wait for. */
+/*
+ * While copies fill all ranges, pagoda_swizzle_acquire() returns -EAGAIN and the fence of a copy to
+ * wait for.
+ */
 static void job_fills_ranges(struct kunit *test)
 {
 	struct job_world world;
@@ -441,7 +476,7 @@ static struct drm_pagoda_stats busy_stats(struct pagoda_rig *rig)
 	return stats;
 }
 
-/* Returns whether a window shows the allocation. */
+/* Returns whether a range is bound to the allocation. */
 static bool busy_is_bound(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	u32 i;
@@ -453,7 +488,8 @@ static bool busy_is_bound(struct pagoda_rig *rig, struct pagoda_bo *bo)
 }
 
 /*
- * A copy within VRAM needs the tiles: the builder reports busy, once, until the range is released.
+ * A copy within VRAM copies tiles, and the range may hold bytes that the tiles lack: the builder
+ * reports busy once, and the range is released before the operation is built.
  */
 static void busy_in_vram(struct kunit *test)
 {
@@ -478,7 +514,7 @@ static void busy_in_vram(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, controls, rig->fake->controls);
 	KUNIT_EXPECT_TRUE(test, busy_is_bound(rig, bo));
 	KUNIT_EXPECT_TRUE(test, window_content(rig, bo, 4, false));
-	/* When the allocation is idle, its range is released and the same operation is built. */
+	/* Once the allocation is idle, its range is released, and the same operation is built. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &high, false));
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C12, C13, C14);
@@ -496,7 +532,7 @@ static void busy_in_vram(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* If the device doesn't release the range, the move fails and the CPU's writes are lost. */
+/* If the device doesn't release the range, the move fails, and the content counts as lost. */
 static void busy_in_vram_fails(struct kunit *test)
 {
 	static const struct ttm_place low = { .mem_type = TTM_PL_VRAM, .lpfn = 512,
@@ -522,7 +558,7 @@ static void busy_in_vram_fails(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Offered content is discarded after the range that showed it was released. */
+/* The discard of offered content is busy until the range that shows the content is released. */
 static void busy_discard(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -563,8 +599,9 @@ static int busy_evictor_run(void *data)
 }
 
 /*
- * The range is released after all fences of the reservation have signalled, here that of a copy of
- * another private allocation. No job gets in between, because the reservation is held.
+ * The range is released after all fences of the reservation have signalled, here also the fence of
+ * a copy of another private allocation. No job gets in between, because the reservation is held
+ * meanwhile.
  */
 static void busy_until_idle(struct kunit *test)
 {
@@ -614,16 +651,16 @@ static void busy_until_idle(struct kunit *test)
 #define WALK_WORDS	6
 #define WALK_JOBS	8	/* results of jobs that are read later */
 
-/* Offsets in both levels, and behind the last one. */
+/* Returns the offset of a word in the linear view; the words are spread over the whole surface. */
 static u64 walk_offset(const struct pagoda_bo *bo, u32 word)
 {
 	return word ? round_down(bo->ttm.base.size / WALK_WORDS * word + 200, 8) : 0;
 }
 
 /*
- * State of the walk. @value has the expected value of each word in order of requests, @last the
- * last value written, @expected the values that @nr_reads jobs will have read; @wrong counts
- * mismatches.
+ * State of the walk. @value has for each word the value that reads have to find after all requests
+ * so far; @last is the last value that a request got, written or not; @expected has the values that
+ * @nr_reads jobs have to read; @wrong counts wrong values.
  */
 struct walk {
 	struct job_world world;
@@ -654,7 +691,10 @@ static void walk_cpu(struct walk *walk, u32 i, u32 word, bool write, bool debug)
 {
 	u64 offset = walk_offset(walk->world.bo[i], word), value = ++walk->last;
 
-	/* A queued job doesn't have the surface yet: writes of the CPU would come before it. */
+	/*
+	 * Wait until no job is queued: a queued job doesn't have the surface yet, and would come
+	 * after a later write of the CPU.
+	 */
 	while (!pagoda_deferred_is_empty(&walk->world.client->context->deferred))
 		fsleep(100);
 	if (debug)
@@ -718,8 +758,8 @@ static void walk_run(struct kunit *test, bool no_window)
 }
 
 /*
- * The CPU, a debugger, jobs and moves in random order: each read finds the last value written
- * before it.
+ * Accesses of the CPU, of a debugger and of jobs, and moves, in random order: each read finds the
+ * last value written before it.
  */
 static void job_walk(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Only the eviction of a victim waits for jobs in the stream ("What may wait for jobs in the
- * stream"): whatever else is done with memory that a running job uses, paging of other memory goes
- * on.
+ * Tests that only the eviction of a victim waits for jobs in the stream ("What may wait for jobs in
+ * the line of moves" in stream.h): whatever else is done with memory that a running job uses,
+ * paging of other memory goes on. Also what fenced jobs that have no place of an engine hold up.
  */
 #include <linux/delay.h>
 #include <linux/dma-buf.h>
@@ -16,12 +16,12 @@
 #include "vm/vm_helpers.h"
 #include "vidmm/submit/internal.h"
 
-#define HERE	SZ_64M		/* the only mapping of its page tables */
-#define FAR	(16ull * SZ_1G)	/* needs a larger root */
+#define HERE	SZ_64M		/* the only mapping of its lowest page table */
+#define FAR	(16ull * SZ_1G)	/* address that needs a larger root table */
 #define PAGES	4u
-#define BIG	450u	/* pages, of PAGODA_RIG_VRAM_PAGES; a user's share */
-#define BIGGER	600u	/* has no room beside it, and is more than a share */
-#define RESERVE	300u	/* leaves no room for two of BIG */
+#define BIG	450u	/* pages: less than half of VRAM, a user's share for fenced jobs */
+#define BIGGER	600u	/* pages: no room for BIG besides, and more than a share */
+#define RESERVE	300u	/* pages of the reserve: the rest has no room for two of BIG */
 #define AT_ONCE	(5 * HZ)
 #define SURELY	(HZ / 5)
 
@@ -83,7 +83,10 @@ static void timeline_world_end(struct timeline_world *w)
 	submit_client_end(w->client);
 }
 
-/* Returns true if memory that no job uses moves within the time. */
+/*
+ * Moves @other, which no job uses, out of VRAM or back. Returns whether the move was executed
+ * within @time jiffies.
+ */
 static bool timeline_goes_on(struct timeline_world *w, long time)
 {
 	struct dma_resv *resv = w->other->ttm.base.resv;
@@ -120,7 +123,7 @@ static void timeline_free(struct timeline_world *w)
 	w->shared = NULL;
 }
 
-/* The save area is freed when the job has ended. */
+/* Destroys the job's context, whose save area is freed when the job has ended. */
 static void timeline_destroy(struct timeline_world *w)
 {
 	pagoda_context_destroy(w->client->context);
@@ -138,7 +141,10 @@ static void timeline_evict(struct timeline_world *w)
 	KUNIT_EXPECT_TRUE(w->test, pagoda_bo_is_in_vram(w->own));
 }
 
-/* Nothing that a client asks for while its job runs holds up the paging of other memory. */
+/*
+ * Expects that @act, which a client may call for while its job runs, doesn't hold up the paging of
+ * other memory.
+ */
 static void timeline_isnt_held(struct kunit *test, void (*act)(struct timeline_world *w))
 {
 	struct timeline_world w = timeline_world(test);
@@ -205,7 +211,10 @@ static const struct timeline_way timeline_ways[] = {
 
 KUNIT_ARRAY_PARAM_DESC(timeline_ways, timeline_ways, name);
 
-/* What isn't an eviction for room waits for jobs in the caller: paging of other memory goes on. */
+/*
+ * A move that isn't the eviction of a victim waits for jobs in its caller: paging of other memory
+ * goes on.
+ */
 static void timeline_caller_waits(struct kunit *test)
 {
 	const struct timeline_way *way = test->param_value;
@@ -229,7 +238,7 @@ static int timeline_map(void *arg)
 	return vmt_map(w->client->vm, w->shared, 4 * HERE, 0, PAGES * PAGE_SIZE, 0);
 }
 
-/* A mapping that needs page tables doesn't wait for the VM's job. */
+/* A VM_BIND that needs new page tables doesn't wait for the VM's running job. */
 static void timeline_maps(struct kunit *test)
 {
 	struct timeline_world w = timeline_world(test);
@@ -243,7 +252,10 @@ static void timeline_maps(struct kunit *test)
 	timeline_world_end(&w);
 }
 
-/* The eviction of a victim does wait in the stream: the job finds the victim, then others do. */
+/*
+ * The eviction of a victim waits in the stream for the job that uses the victim, and paging behind
+ * it waits, too. The job finds the victim, and what the job wrote moves with it.
+ */
 static void timeline_victim_waits(struct kunit *test)
 {
 	struct timeline_world w = timeline_world(test);
@@ -258,7 +270,10 @@ static void timeline_victim_waits(struct kunit *test)
 	timeline_world_end(&w);
 }
 
-/* EVICT waits for the job and then takes the allocation; paging of other memory goes on. */
+/*
+ * EVICT waits for the job that uses the allocation, and then moves the allocation out of VRAM;
+ * until then paging of other memory goes on.
+ */
 static void timeline_evict_waits(struct kunit *test)
 {
 	struct timeline_world w = timeline_world(test);
@@ -298,7 +313,9 @@ static bool timeline_is_shown(struct timeline_world *w)
 	return timeline_is_shown_at(w, HERE);
 }
 
-/* A job that runs finds an allocation whose handle was closed; the address ends with the job. */
+/*
+ * An allocation whose handle was closed stays mapped until the running job that uses it has ended.
+ */
 static void timeline_close_waits(struct kunit *test)
 {
 	struct timeline_world w = timeline_world(test);
@@ -321,8 +338,8 @@ static void timeline_close_waits(struct kunit *test)
 }
 
 /*
- * While the addresses of a closed allocation are taken away, which waits for the VM's lock here,
- * the client's submissions don't wait for that.
+ * While a work item unmaps a closed allocation, for which it waits for the VM's lock here, it
+ * doesn't hold pagoda_closing.lock, which the client's submissions take.
  */
 static void timeline_closes_unlocked(struct kunit *test)
 {
@@ -346,7 +363,10 @@ static void timeline_closes_unlocked(struct kunit *test)
 	if (unlocked)
 		mutex_unlock(&closing->lock);
 	mutex_unlock(&w.client->vm->lock);
-	/* A new handle waits until the addresses are gone: they aren't taken away from it later. */
+	/*
+	 * A new handle waits until the allocation is unmapped, so that nothing is unmapped after
+	 * that.
+	 */
 	pagoda_closing_undo(w.rig->client, w.shared);
 	pagoda_rig_settle(w.rig);
 	KUNIT_EXPECT_FALSE(test, timeline_is_shown(&w));
@@ -362,9 +382,9 @@ static int timeline_submit(void *arg)
 }
 
 /*
- * A submission after an OFFER doesn't wait for the VM's jobs, which may use the offered allocation,
- * with locks held: the job waits in its queue, and the addresses end before it. A fenced job can't
- * wait and leaves the addresses to the next job.
+ * SUBMIT after OFFER doesn't wait for the VM's running job, which may use the offered allocation
+ * and has to end before the allocation is unmapped. A job waits in its context's queue, and the
+ * allocation is unmapped before it; a fenced job can't wait, and leaves that to the next job.
  */
 static void timeline_offers(struct kunit *test)
 {
@@ -393,8 +413,8 @@ static int timeline_trim(void *arg)
 }
 
 /*
- * Where the CPU writes page tables, the entries of a victim change only when all jobs of the VM
- * have ended.
+ * In CPU_VIRTUAL mode, in which the CPU writes page tables, the entries of a victim change only
+ * when all jobs of the VM have ended.
  */
 static void timeline_victim_waits_for_the_cpu(struct kunit *test)
 {
@@ -423,10 +443,10 @@ static int timeline_map_far(void *arg)
 	return vmt_map(w->client->vm, w->shared, FAR, 0, PAGES * PAGE_SIZE, 0);
 }
 
-/* A larger root replaces the VM's root only when no job uses the VM's root any more. */
+/* A larger root table replaces the VM's root table only when no job uses the latter any more. */
 static void timeline_root_waits(struct kunit *test)
 {
-	/* With two levels a root has only the entries that its space needs. */
+	/* With two levels a root table has only the entries that its address space needs. */
 	const struct pagoda_rig_options options = { .engines = true, .pt_levels = 2 };
 	struct timeline_world w = timeline_world_on(test, pagoda_rig_create(test, &options));
 	struct pagoda_worker mapper = { .run = timeline_map_far, .arg = &w };
@@ -449,8 +469,8 @@ static void timeline_root_waits(struct kunit *test)
 }
 
 /*
- * struct fenced_world - a fenced job of @client on engine 0 waits for @gate, without a place, and
- * uses @big, which leaves little of VRAM to others
+ * struct fenced_world - a fenced job of @client on engine 0 waits for @gate, without a place of the
+ * engine, and uses @big, which leaves little of VRAM to other allocations
  */
 struct fenced_world {
 	struct kunit *test;
@@ -458,12 +478,12 @@ struct fenced_world {
 	struct submit_client *client;
 	struct dma_fence *gate;
 	struct pagoda_bo *big;
-	struct pagoda_bo *wanted;	/* doesn't fit beside @big */
+	struct pagoda_bo *wanted;	/* has no room in VRAM while @big is there */
 	struct drm_syncobj *points;
 	u64 value;
 };
 
-/* A world in which @wanted needs @pages, and @reserve pages of VRAM are for page tables only. */
+/* Returns a world in which @wanted has @pages pages and the reserve has @reserve pages. */
 static struct fenced_world fenced_world_sized(struct kunit *test, u32 pages, u32 reserve)
 {
 	const struct pagoda_rig_options options = { .engines = true, .reserve = reserve };
@@ -509,7 +529,9 @@ static void fenced_world_end(struct fenced_world *w)
 	submit_client_end(w->client);
 }
 
-/* Waits for the last job of a client; returns whether it has ended. */
+/*
+ * Waits for the last job of a client for at most @time jiffies; returns whether the job has ended.
+ */
 static bool fenced_is_done(struct submit_client *client, long time)
 {
 	struct dma_fence *fence;
@@ -521,7 +543,10 @@ static bool fenced_is_done(struct submit_client *client, long time)
 	return done;
 }
 
-/* What a fenced job uses is no victim before the job has a place: paging goes on. */
+/*
+ * What a fenced job uses is no victim before the job has a place of an engine, so paging doesn't
+ * wait for the job.
+ */
 static void timeline_fenced_stays(struct kunit *test)
 {
 	struct fenced_world w = fenced_world(test);
@@ -544,8 +569,8 @@ static void timeline_fenced_stays(struct kunit *test)
 }
 
 /*
- * Jobs with both places wait for paging. So paging waits for no fenced job without a place, which
- * would wait for theirs.
+ * Two jobs have both places of the engine, and wait for paging. That paging must not wait for the
+ * fenced job, which waits for one of these places.
  */
 static void timeline_places_and_fenced(struct kunit *test)
 {
@@ -571,7 +596,7 @@ static void timeline_places_and_fenced(struct kunit *test)
 	for (i = 0; i < 2; i++)
 		done = done && fenced_is_done(clients[i], AT_ONCE);
 	KUNIT_EXPECT_TRUE(test, done);
-	/* The end of the fenced job's context would end the deadlock. */
+	/* Ban the context of the fenced job, which ends a deadlock. */
 	if (!done)
 		pagoda_exec_context_ban(w.client->context->exec);
 	for (i = 0; i < 2; i++) {
@@ -627,7 +652,10 @@ static int fenced_page(void *arg)
 	return ret;
 }
 
-/* A job that waits in its context's queue, until the fence that it waits for signals. */
+/*
+ * Submits a job that uses @wanted and waits in its context's queue for a point, and signals the
+ * point. Returns the error of SUBMIT or of the job, or the context's state.
+ */
 static int fenced_submit_later(void *arg)
 {
 	struct fenced_world *w = arg;
@@ -643,7 +671,10 @@ static int fenced_submit_later(void *arg)
 	return ret;
 }
 
-/* A job that waits in its context's queue, until a fenced job of the context has it made. */
+/*
+ * Submits a job that uses @wanted and waits in its context's queue, until a fenced job of the
+ * context has it armed. Returns the error of SUBMIT or of the last job, or the context's state.
+ */
 static int fenced_submit_before(void *arg)
 {
 	struct fenced_world *w = arg;
@@ -696,8 +727,9 @@ static int fenced_bind_later(void *arg)
 }
 
 /*
- * @binds: nothing but @fenced_world.big may leave VRAM meanwhile, and @wanted isn't made resident;
- * @fenced: the job is fenced in the end, and may hold no more than a share
+ * struct fenced_way - a request that needs VRAM. @binds: for page tables and not for @wanted; the
+ * test fills and pins the VRAM that @big leaves free; @fenced: for a job that counts as a fenced
+ * job, so @wanted is small enough for a user's share
  */
 struct fenced_way {
 	const char *name;
@@ -717,8 +749,8 @@ static const struct fenced_way fenced_ways[] = {
 };
 
 /*
- * A request that finds no room, because a fenced job of the client uses VRAM, waits until the job
- * has ended instead of failing.
+ * A request that finds no room, because a fenced job of the same client uses VRAM, waits until that
+ * job has ended instead of failing.
  */
 static void timeline_waits_for_own(struct kunit *test)
 {
@@ -760,8 +792,8 @@ static const struct fenced_way late_ways[] = {
 KUNIT_ARRAY_PARAM_DESC(late_ways, late_ways, name);
 
 /*
- * Memory that can't move yet, because a fence of another device is in its reservation, is waited
- * for without the reservation, outside of sections.
+ * If memory can't move yet, because its reservation has a fence of another device, the request
+ * waits for that fence without the reservation held, outside of sections.
  */
 static void timeline_late_fence(struct kunit *test)
 {
@@ -799,7 +831,10 @@ static int fenced_export(void *arg)
 	return ret;
 }
 
-/* What comes for an importer waits in the caller for a fenced job without a place. */
+/*
+ * A move for an importer waits in its caller for a fenced job without a place that uses the
+ * allocation: paging of other memory goes on.
+ */
 static void timeline_importer_waits(struct kunit *test)
 {
 	struct fenced_world w = fenced_world(test);
@@ -843,8 +878,9 @@ static int fenced_exceed(void *arg)
 }
 
 /*
- * A fenced job doesn't hold more of VRAM than a share while it waits for what has no place of an
- * engine: SUBMIT waits.
+ * A fenced job holds no more than the user's share of VRAM while it waits for work that has no
+ * place of an engine: SUBMIT of a job that uses more waits, and holds nothing, until that work has
+ * ended.
  */
 static void timeline_fenced_share(struct kunit *test)
 {

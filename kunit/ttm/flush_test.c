@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the driver does about the device's write combiner: behind the fence the CPU finds all bytes,
- * and nothing is written to memory that was freed.
+ * Tests of what the driver does about the device's write combiner: once a fence has signalled, the
+ * CPU finds all bytes in memory, and the device writes nothing to pages that were freed.
  */
 #include "submit/submit_helpers.h"
 
@@ -24,8 +24,8 @@ static u32 flush_count(struct pagoda_rig *rig, u32 opcode, const struct pagoda_b
 }
 
 /*
- * A move out of VRAM drains the combiner: by a WRITE_PHYSICAL, by a READ_PHYSICAL for cached pages,
- * by nothing if accesses snoop.
+ * A move out of VRAM flushes the write combiner: by a WRITE_PHYSICAL if the pages aren't cached, by
+ * a READ_PHYSICAL if they are, and by no packet if the device's writes are snooped.
  */
 static void flush_moves(struct kunit *test)
 {
@@ -50,8 +50,8 @@ static void flush_moves(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, flush_count(rig, VIRTIO_PAGODA_OP_WRITE_PHYSICAL, bo),
 				!cached);
 		/*
-		 * Bytes that the CPU writes then, without a flush, are those that the device copies
-		 * back.
+		 * What the CPU writes after the flush, without another flush, is what the device
+		 * copies back to VRAM.
 		 */
 		pagoda_rig_write(rig, bo, 100 + i);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -61,7 +61,9 @@ static void flush_moves(struct kunit *test)
 	}
 }
 
-/* Fills in what TTM's move fills in before it emits. */
+/*
+ * Fills in @m as a move by TTM does before its transaction: the places, pages, steps and the cost.
+ */
 static void flush_begin_move(struct kunit *test, struct pagoda_move *m, struct ttm_resource *dst)
 {
 	struct ttm_operation_ctx ctx = {};
@@ -77,8 +79,8 @@ static void flush_begin_move(struct kunit *test, struct pagoda_move *m, struct t
 }
 
 /*
- * A move that is undone after some of its pieces: its pages are freed, so the device's writes to
- * them are complete before that.
+ * A move fails after some of its pieces and is undone. Then its pages are freed: when the fence of
+ * the transaction has signalled, the device has no more writes to them in its write combiner.
  */
 static void flush_undone(struct kunit *test)
 {
@@ -130,7 +132,7 @@ static u64 flush_word(struct pagoda_bo *bo, u32 page, u32 word)
 	return READ_ONCE(((u64 *)page_address(bo->ttm.ttm->pages[page]))[word]);
 }
 
-/* A job's stores to uncached pages are in memory behind the job's fence. */
+/* A job's stores to pages that aren't cached are in memory when the job's fence has signalled. */
 static void flush_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -153,7 +155,10 @@ static void flush_jobs(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, round, flush_word(bo, 2, 2));
 			KUNIT_EXPECT_FALSE(test, pagoda_engine_holds_writes(&rig->engine, 1));
 		}
-		/* Stores to cached pages would be in memory even before the job's end. */
+		/*
+		 * Only cached pages are mapped coherent: stores to them are in memory even before
+		 * the job's end.
+		 */
 		KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_NONE,
 				pagoda_engine_lookup(&rig->engine, client->vm->id,
 						     HERE + i * SZ_1M, &page));

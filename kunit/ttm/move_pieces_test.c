@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Moves in several pieces: what each of a move's packets says. */
+/* Test of a move in several pieces: each transfer names the generation of the aperture's range. */
 #include "rig/rig.h"
 #include "rig/spy.h"
 
@@ -9,8 +9,8 @@
 #define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
 
 /*
- * A move from scattered VRAM to addresses of the aperture takes a transfer for each piece, and each
- * names the generation of the aperture's range.
+ * A move from scattered VRAM to a range of the aperture takes a transfer for each piece, each of
+ * which names the generation of the range's mapping.
  */
 static void pieces_have_the_generation(struct kunit *test)
 {
@@ -24,7 +24,7 @@ static void pieces_have_the_generation(struct kunit *test)
 	u32 generation;
 
 	pagoda_rig_fragment(rig, odd, count);
-	/* Use up generation 0 of the range. */
+	/* Use up generation 0 of the range that @bo will get. */
 	for (i = 0; i < 2; i++) {
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(first, true));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(first));

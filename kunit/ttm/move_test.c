@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Moves: the decision table, and the effect of moves on content. */
+/*
+ * Tests of moves: the table of steps, the effect on content, the order and flags of packets, TTM's
+ * own objects, mappings in the aperture, notices of eviction, a client's usage.
+ */
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <drm/drm_gem.h>
@@ -12,7 +15,7 @@
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
 
-/* The table of steps agrees with rules that say when each step is needed. */
+/* pagoda_move_steps() agrees with rules that say when each step of a move is needed. */
 static void move_table_test(struct kunit *test)
 {
 	static const enum pagoda_place to_system = PAGODA_PLACE_SYSTEM;
@@ -43,7 +46,10 @@ static void move_table_test(struct kunit *test)
 	}
 }
 
-/* Content survives moves between all places, in allocations of several sizes. */
+/*
+ * Content survives moves between VRAM, system memory and the aperture, in allocations of several
+ * sizes.
+ */
 static void move_round_trip(struct kunit *test)
 {
 	static const u32 sizes[] = { 1, 3, 16, 77, 200 };
@@ -65,7 +71,7 @@ static void move_round_trip(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
-		/* TTM frees the range that the allocation had before only now. */
+		/* Wait until TTM has freed the aperture range that the allocation had before. */
 		pagoda_rig_settle_freed(rig);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
@@ -98,8 +104,8 @@ static void expect_one_transfer(struct kunit *test, struct pagoda_rig *rig, stru
 }
 
 /*
- * A fragmented allocation is copied by one TRANSFER per range, in order; only the first has START,
- * only the last END, and the sizes add up to the allocation's.
+ * An allocation that is fragmented in VRAM is copied by one TRANSFER for each range, in order; only
+ * the first has START, only the last END, and the sizes add up to the allocation's size.
  */
 static void move_fragments(struct kunit *test)
 {
@@ -168,7 +174,7 @@ static void move_finds_stray_writes(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, found, rig->vidmm->dummy->found);
-	/* The device's flushes write to another page. */
+	/* Flushes of the write combiner write to another page. */
 	KUNIT_EXPECT_NE(test, rig->vidmm->dummy->mem.address, rig->vidmm->dummy->flush.address);
 	page[7] = 0x1234;
 	PAGODA_PROVES(C59);
@@ -186,7 +192,10 @@ static void move_finds_stray_writes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, page[0]);
 }
 
-/* In the order of execution, each transfer that was started ends before the next one starts. */
+/*
+ * Expects, in the order of execution, each transfer that was started to end before the next one
+ * starts.
+ */
 static void expect_transfers_whole(struct kunit *test, struct pagoda_rig *rig)
 {
 	u64 pending = 0;
@@ -223,7 +232,9 @@ static int mover_run(void *data)
 	return 0;
 }
 
-/* Several threads move fragmented allocations: transfers don't interleave. */
+/*
+ * Several threads move allocations that are fragmented in VRAM: their transfers don't interleave.
+ */
 static void move_threads(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -238,7 +249,9 @@ static void move_threads(struct kunit *test)
 		init_completion(&movers[i].done);
 		pagoda_rig_write_vram(rig, movers[i].bo, i);
 	}
-	/* The first allocation waits between its pieces. */
+	/*
+	 * Each piece of a move of the first allocation is busy, so the move waits between pieces.
+	 */
 	movers[0].bo->content.needs_idle = true;
 	for (i = 0; i < ARRAY_SIZE(movers); i++) {
 		struct task_struct *task = kthread_run(mover_run, &movers[i], "pagoda-mover");
@@ -259,7 +272,9 @@ static void move_threads(struct kunit *test)
 		pagoda_rig_close(odd[i]);
 }
 
-/* With small buffers one operation takes many submissions and remains one move. */
+/*
+ * With small paging buffers a move takes several submissions, and no other transfer comes between.
+ */
 static void move_multipass(struct kunit *test)
 {
 	const struct pagoda_rig_options small = {
@@ -370,8 +385,8 @@ static void move_eviction_segment(struct kunit *test)
 }
 
 /*
- * Evicting doesn't wait for the device: the copy out and the fill for the new allocation are queued
- * in order.
+ * An eviction doesn't wait for the device: the copy of the victim out of VRAM and the fill for the
+ * new allocation are queued in order.
  */
 static void move_pipelined(struct kunit *test)
 {
@@ -404,7 +419,7 @@ static void move_pipelined(struct kunit *test)
 	pagoda_rig_close(new);
 }
 
-/* The pages of an allocation that is brought to VRAM are freed only after the copy. */
+/* The pages of an allocation that moves to VRAM are freed only after the copy. */
 static void move_ghost(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -508,8 +523,8 @@ static void move_discard(struct kunit *test)
 }
 
 /*
- * Aperture mappings use MAP_APERTURE_SEGMENT2 only, and when an allocation leaves, its pages are
- * freed only after the unmap, which points the addresses to the dummy page.
+ * Mappings in the aperture use MAP_APERTURE_SEGMENT2 only. When an allocation is closed, its pages
+ * are freed only after the unmap, which points the addresses to the dummy page.
  */
 static void move_aperture(struct kunit *test)
 {
@@ -569,7 +584,7 @@ static void move_aperture(struct kunit *test)
 	pagoda_rig_close(cached);
 }
 
-/* Without that feature the driver uses MAP_APERTURE_SEGMENT, and only that. */
+/* On a device without MAP_APERTURE_SEGMENT2 the driver uses MAP_APERTURE_SEGMENT only. */
 static void move_aperture_old(struct kunit *test)
 {
 	const struct pagoda_rig_options old = {
@@ -587,7 +602,10 @@ static void move_aperture_old(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Only an allocation with APERTURE_CPU_VISIBLE gets a kernel address, at which its pages are. */
+/*
+ * Only an allocation with APERTURE_CPU_VISIBLE gets a kernel address in the aperture, at which the
+ * CPU finds the allocation's pages.
+ */
 static void move_aperture_cpu(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -612,7 +630,7 @@ static void move_aperture_cpu(struct kunit *test)
 	pagoda_rig_close(without);
 }
 
-/* A mapping is cache coherent only for cached pages on a device that can snoop. */
+/* A mapping in the aperture is cache coherent only for cached pages on a device that can snoop. */
 static void move_coherent(struct kunit *test)
 {
 	const struct pagoda_rig_mode *mode = test->param_value;
@@ -643,7 +661,10 @@ static void move_coherent(struct kunit *test)
 	}
 }
 
-/* A move that fails after its target was mapped unmaps the target again, and the content stays. */
+/*
+ * A move that fails after its target was mapped in the aperture unmaps the target again; the
+ * content stays in VRAM.
+ */
 static void move_undone(struct kunit *test)
 {
 	const struct ttm_place aperture = {
@@ -677,8 +698,8 @@ static void move_undone(struct kunit *test)
 }
 
 /*
- * With NOTIFY_EVICTION the device is told once when the content leaves the aperture, before the
- * unmap.
+ * The device is told of an allocation with NOTIFY_EVICTION, once, that its content leaves the
+ * aperture, before the unmap.
  */
 static void move_notify(struct kunit *test)
 {
@@ -714,7 +735,10 @@ static u64 client_bytes(struct pagoda_rig *rig, u32 segment)
 	return atomic64_read(&rig->client->budget.segment_bytes[segment]);
 }
 
-/* A client's usage follows its bytes from segment to segment, and is 0 when they are freed. */
+/*
+ * A client's usage of a segment counts the bytes of its allocations there; it follows moves, and is
+ * 0 when all are freed.
+ */
 static void move_account(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

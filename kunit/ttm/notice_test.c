@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Notices: what the device is told of residency and eviction, how often and when. */
+/*
+ * Tests of notices: what the device is told of residency and eviction, how often and when; and of
+ * the flush of its write combiner.
+ */
 #include "rig/rig.h"
 
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
@@ -25,8 +28,8 @@ static u64 notice_vram(struct pagoda_bo *bo)
 }
 
 /*
- * An allocation that moves in several pieces gets one notice when it is committed and one when it
- * is evicted: before the first copy out, after the last copy in.
+ * An allocation that moves in several pieces gets one notice when it is committed, after the last
+ * copy in, and one when it is evicted, before the first copy out.
  */
 static void notice_chunks(struct kunit *test)
 {
@@ -69,7 +72,8 @@ static void notice_chunks(struct kunit *test)
 }
 
 /*
- * A notice of arrival follows the fill; on a move between places the notice of leaving comes first.
+ * The notice that an allocation arrived follows the fill; in a move from place to place the notice
+ * that it left comes first.
  */
 static void notice_moves(struct kunit *test)
 {
@@ -105,7 +109,7 @@ static void notice_moves(struct kunit *test)
 	notice_expect(test, pagoda_rig_find(rig, ONE, bo->id, 4), true,
 		      VIRTIO_PAGODA_SEGMENT_APERTURE, aperture);
 	pagoda_rig_close(bo);
-	/* The object that TTM made for the last move holds a reference. */
+	/* The object that TTM made for the last move holds a reference to the allocation. */
 	flush_workqueue(rig->vidmm->ttm.wq);
 	pagoda_rig_settle(rig);
 	note = pagoda_rig_find(rig, ONE, 0, 5);
@@ -116,7 +120,10 @@ static void notice_moves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, ONE, 0), 6);
 }
 
-/* A scattered allocation is announced in ranges as long as possible, each page once. */
+/*
+ * A scattered allocation is announced by a notice for each range. The ranges are as long as
+ * possible, and together have each page once.
+ */
 static void notice_ranges(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -152,7 +159,7 @@ static void notice_ranges(struct kunit *test)
 	PAGODA_PROVES(C113);
 	KUNIT_EXPECT_EQ(test, page, 12);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, ONE, 0), 0);
-	/* When the pages are swapped out or freed, the allocation leaves. */
+	/* A move to the system segment, as before a swap-out, is announced, too. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	note = pagoda_rig_find(rig, RANGES, bo->id, nth++);
@@ -161,7 +168,10 @@ static void notice_ranges(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A discarded allocation was announced to leave before. */
+/*
+ * Before the DISCARD_CONTENT of an allocation that is gutted, closed or offered the device is told
+ * that the allocation leaves.
+ */
 static void notice_discard(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -197,7 +207,7 @@ static void notice_discard(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, ONE, 0), 2);
 }
 
-/* After a move that failed, the device's last notice says where the allocation still is. */
+/* After a move that failed, the last notice says where the allocation still is. */
 static void notice_undone(struct kunit *test)
 {
 	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
@@ -216,7 +226,7 @@ static void notice_undone(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A device without the operation gets no notice. */
+/* A device without the operations for notices gets none. */
 static void notice_unknown(struct kunit *test)
 {
 	const struct pagoda_rig_options options = {
@@ -233,8 +243,8 @@ static void notice_unknown(struct kunit *test)
 }
 
 /*
- * A notice of eviction comes in pieces of a window's size, and the pages are mapped at the address
- * in each notice while it is executed.
+ * The notice of an eviction comes in pieces of at most a scratch window's size; while each is
+ * executed, the pages are mapped at the address in it.
  */
 static void notice_eviction(struct kunit *test)
 {
@@ -267,7 +277,7 @@ static void notice_eviction(struct kunit *test)
 				page_to_phys(page[(note->size >> PAGE_SHIFT) - 1]));
 	}
 	KUNIT_EXPECT_EQ(test, done, (u64)pages << PAGE_SHIFT);
-	/* Moving to VRAM or closing isn't an eviction from shared memory. */
+	/* Closing isn't an eviction: there is no further notice. */
 	pagoda_rig_close(bo);
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_NOTIFY_ALLOC, 0), 2);
@@ -311,8 +321,8 @@ static void notice_flush(struct kunit *test)
 }
 
 /*
- * A reset forgets what the device was told: it is told again where each allocation is, wherever
- * that is, and not of allocations that are nowhere.
+ * At a reset the device forgets notices. It is told again where each allocation is, in VRAM or in
+ * the aperture, and nothing of an allocation that is in neither.
  */
 static void notice_reset(struct kunit *test)
 {

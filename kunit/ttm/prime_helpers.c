@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* dma-bufs of pages that belong to no driver; see prime_helpers.h. */
+/*
+ * dma-bufs of pages that belong to no driver, and what tests do with dma-bufs: import, export,
+ * attach, access by jobs; see prime_helpers.h.
+ */
 #include <linux/dma-mapping.h>
 #include <linux/file.h>
 #include <linux/scatterlist.h>
@@ -125,7 +128,10 @@ struct prime_memory *prime_memory(struct kunit *test, bool dynamic, size_t size)
 	return memory;
 }
 
-/* The old pages are overwritten, so that an importer that still uses them is found out. */
+/*
+ * Moves the content to @other, and overwrites the old pages, so that an importer that still uses
+ * the old pages is found out.
+ */
 void prime_move(struct prime_memory *memory)
 {
 	u32 i;
@@ -151,7 +157,7 @@ u64 *prime_word(struct prime_memory *memory, u64 offset)
 void prime_put(struct dma_buf *dma_buf)
 {
 	dma_buf_put(dma_buf);
-	/* KUnit's threads are kernel threads, which leave the release of files to a work item. */
+	/* KUnit's threads are kernel threads, which leave the release of a file to a work item. */
 	flush_delayed_fput();
 }
 
@@ -169,7 +175,7 @@ struct dma_buf *prime_export(struct pagoda_bo *bo)
 	return IS_ERR(dma_buf) ? NULL : dma_buf;
 }
 
-/* Kernels differ in whether attaching or mapping pins the memory: do both at once. */
+/* Attaches to the dma-buf and maps it: kernels differ in which of the two pins the memory. */
 struct dma_buf_attachment *prime_attach(struct pagoda_rig *rig, struct dma_buf *dma_buf)
 {
 	struct dma_buf_attachment *attach = dma_buf_attach(dma_buf, rig->info.dma_dev);
@@ -192,7 +198,7 @@ void prime_detach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach)
 	dma_buf_detach(dma_buf, attach);
 }
 
-/* Without an IOMMU a bus address is a physical address. */
+/* Takes the bus address for a physical address, as without an IOMMU. */
 u64 *prime_attached_word(struct dma_buf_attachment *attach, u64 offset)
 {
 	struct sg_table *sgt = attach->importer_priv;
@@ -221,7 +227,10 @@ void prime_settle(struct pagoda_rig *rig)
 {
 	if (!rig->unplugged)
 		pagoda_rig_settle(rig);
-	/* The deletion of a TTM object queues the work that detaches its dma-buf. */
+	/*
+	 * Flush twice: the work that deletes a TTM object queues the work that detaches the
+	 * dma-buf.
+	 */
 	flush_workqueue(rig->vidmm->ttm.wq);
 	flush_workqueue(rig->vidmm->ttm.wq);
 	flush_delayed_fput();
