@@ -567,8 +567,8 @@ static void exec_kill_hanging(struct kunit *test)
 }
 
 /*
- * Returns whether the error of a job's fence fits the job's deed, and how often the job was
- * executed. A job of a context that isn't @innocent may also fail because of a ban or destruction.
+ * Returns whether the error of a job's fence fits the job's deed and the number of its executions.
+ * A job of a context that isn't @innocent may also fail because of a ban or destruction.
  */
 static bool exec_storm_fits(struct pagoda_exec_test *t, u32 number, bool innocent)
 {
