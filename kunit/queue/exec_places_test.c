@@ -160,7 +160,10 @@ static void places_take_turns(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Within an account's slice its context gets the next place, too, before one that asked earlier. */
+/*
+ * Within an account's slice its context gets the next place, too, although another account's
+ * context asked earlier.
+ */
 static void places_have_slices(struct kunit *test)
 {
 	struct pagoda_exec_test *t = places_patient_engine(test, 3);
@@ -193,8 +196,8 @@ static void places_have_slices(struct kunit *test)
 }
 
 /*
- * A new account at the address of a freed account that began a slice doesn't have this slice, as
- * the new account has used far less of the engine than the slice stands at.
+ * A new account at the address of a freed account, which began engine->slice, doesn't have that
+ * slice: the new account has used the engine too little to be within the slice.
  */
 static void places_know_their_slice(struct kunit *test)
 {

@@ -96,7 +96,7 @@ static void exec_lost_interrupt(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Jobs that the device has run first, then jobs by priority, however late they were pushed. */
+/* Jobs on the device are executed first, then jobs by priority, however late they were pushed. */
 static void exec_priorities(struct kunit *test)
 {
 	static const enum pagoda_exec_priority priorities[] = {
@@ -303,8 +303,8 @@ static void exec_fences_name_engines(struct kunit *test)
 }
 
 /*
- * A context is destroyed, as when a process is killed: jobs that the device has complete, the rest
- * never start, and fail with -ESRCH once their dependencies have signalled.
+ * A context is destroyed, as when a process is killed: its jobs on the device complete; its other
+ * jobs never start, and fail with -ESRCH once their dependencies have signalled.
  */
 static void exec_kill(struct kunit *test)
 {
@@ -343,8 +343,8 @@ static void exec_kill(struct kunit *test)
 }
 
 /*
- * A context is banned: those of its jobs that the device has complete, its other jobs, and new
- * ones, fail with -ECANCELED.
+ * A context is banned: its jobs on the device complete; its other jobs, and new ones, fail with
+ * -ECANCELED.
  */
 static void exec_ban(struct kunit *test)
 {
@@ -426,7 +426,7 @@ static void exec_make_accounts(struct pagoda_exec_test *t, struct pagoda_exec_ac
 	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
 }
 
-/* Expects that both accounts together have all busy time of engine 0, which is idle, exactly. */
+/* Expects both accounts' times to add up to the busy time of engine 0, which is idle. */
 static void exec_expect_sum(struct pagoda_exec_test *t, struct pagoda_exec_account **accounts)
 {
 	u64 sum = 0;

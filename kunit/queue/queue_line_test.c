@@ -173,7 +173,7 @@ static void line_gives_up(struct kunit *test)
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_HELD);
 	fresh = pagoda_queue_test_push(t, 1, NULL);
 	msleep(20);
-	/* Now old is handed over, behind a submission that the device has, and before another. */
+	/* Now the old submission is handed over, behind one that the device has, before another. */
 	dma_fence_signal(gate);
 	dma_fence_put(gate);
 	msleep(20);

@@ -51,7 +51,8 @@ static void recovery_interrupt_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(dma_fence_get(fences[0])));
 	pagoda_fake_transport_wait_silent(t->fake);
 	/*
-	 * The device answered 3 and 4, but fences signal in order: theirs wait for the fence of 2.
+	 * The device answered submissions 3 and 4, but fences signal in order: those of 3 and 4
+	 * wait for the fence of 2.
 	 */
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[1]));
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[3]));
@@ -159,7 +160,7 @@ static void recovery_hang_resumes(struct kunit *test)
 
 /*
  * Waits until the reset of the device's queue has begun. If @trouble is a hang, has the watchdog
- * expire before; a fault was reported by the device.
+ * find the hang before; after a fault the reset begins by itself.
  */
 static void recovery_wait_reset(struct pagoda_queue_test *t, enum pagoda_fake_trouble trouble)
 {

@@ -81,7 +81,7 @@ static void queue_dependencies(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* A submission with a reservation's fences of usage WRITE doesn't wait for fences of READ. */
+/* A submission that waits for a reservation's fences up to WRITE doesn't wait for READ's. */
 static void queue_dependencies_resv(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);

@@ -564,7 +564,7 @@ static void engine_untold_isnt_lost(struct kunit *test)
 	pagoda_fake_transport_let(t->fake[0], 2);
 	pagoda_fake_transport_wait_silent(t->fake[0]);
 	pagoda_engines_hold(t->engines);
-	/* In the dma_fence signalling path, as the recovery of the paging queue calls it. */
+	/* A reset calls pagoda_engines_lost() in the dma_fence signalling path, too. */
 	cookie = dma_fence_begin_signalling();
 	pagoda_engines_lost(t->engines);
 	dma_fence_end_signalling(cookie);

@@ -22,7 +22,7 @@
 #define PART		32u	/* pages; with PARTS of them, VRAM has room for one more at most */
 #define PARTS		(PAGODA_RIG_VRAM_PAGES / PART - 1)
 #define FAR		((u64)SZ_2G)	/* a virtual address */
-/* Jiffies after which a test takes it that an operation that hasn't ended is waiting. */
+/* Jiffies after which a test considers an operation that hasn't ended to be waiting. */
 #define A_WHILE		(HZ / 5)
 
 /* Work item that makes a list resident @times times; 0 = once, without waiting for jobs. */
