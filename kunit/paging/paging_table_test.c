@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES, split over buffers of any size: the packets of all
- * buffers write the table that the entries describe, entry by entry, and no other entry.
+ * UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES, built into buffers of any size: the packets of all
+ * buffers together write or copy each entry of the operation once and no other entry, and exceed
+ * the announced cost neither in number nor in bytes. Also updates that the build call itself writes
+ * (CPU_VIRTUAL), bytes of packets per MiB mapped, and the device's format of an entry.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -20,7 +22,7 @@
 #define PAGODA_BUFFER		2048
 #define PAGODA_PRIVATE		(64 * PAGODA_PAGING_MIN_PRIVATE)
 
-/* Pattern of a case's entries. */
+/* Pattern of the addresses of a case's entries; with ZEROS the entries are invalid. */
 enum pagoda_pattern { SCATTERED, RISING, FALLING, MIXED, ZEROS, SHORT_RUNS };
 
 struct pagoda_table_case {
@@ -60,7 +62,7 @@ static const struct pagoda_table_case table_cases[] = {
 
 KUNIT_ARRAY_PARAM_DESC(pagoda_table, table_cases, name);
 
-/* A case, the table it must result in, and the table its packets made. */
+/* A case with its operation; the table that has to result, and the table as packets wrote it. */
 struct pagoda_table_setup {
 	struct kunit *test;
 	const struct pagoda_table_case *c;
@@ -90,7 +92,7 @@ static u32 row_table_entries(const struct pagoda_table_case *c)
 	return c->flags & PAGODA_64K && !c->level ? 32 : 512;
 }
 
-/* Returns the bytes of memory an entry of the case maps, or the alignment of tables. */
+/* Returns the bytes that an entry of level 0 maps; of others, the alignment of the table below. */
 static u64 row_unit(const struct pagoda_table_case *c)
 {
 	if (!c->level)
@@ -98,7 +100,10 @@ static u64 row_unit(const struct pagoda_table_case *c)
 	return c->level == 2 && !c->single ? 2 * SZ_4K : SZ_4K;
 }
 
-/* Returns an address in units; with SCATTERED no two follow each other. */
+/*
+ * Returns the address of entry @i in units of row_unit(). With SCATTERED no two entries in a row
+ * have consecutive addresses.
+ */
 static u64 row_address(struct pagoda_table_setup *s, u32 i)
 {
 	u32 block = i / 40, within = i % 40;
@@ -111,7 +116,10 @@ static u64 row_address(struct pagoda_table_setup *s, u32 i)
 	case SHORT_RUNS:
 		return 1000 + i / 16 * 100 + i % 16;
 	case MIXED:
-		/* 25 in a row, then 15 that aren't; every third block has one address. */
+		/*
+		 * Blocks of 40 entries: 25 with consecutive addresses, then 15 without; in each
+		 * third block all have the same address.
+		 */
 		if (block % 3 == 2)
 			return 77;
 		return within < 25 ? 1000 * (block + 1) + within :
@@ -121,7 +129,7 @@ static u64 row_address(struct pagoda_table_setup *s, u32 i)
 	}
 }
 
-/* Encodes an entry according to the header, without pagoda_pte_encode(). */
+/* Encodes an entry as virtio_pagoda.h says, without pagoda_pte_encode(), which is tested. */
 static u64 row_hardware(const struct pagoda_pte *pte, u64 driver)
 {
 	if (!(pte->flags & 1))
@@ -148,7 +156,7 @@ static void row_entries_make(struct pagoda_table_setup *s)
 		if (!c->level && c->pattern == MIXED && i % 40 == 30)
 			pte->flags |= PAGODA_PTE_NO_EXECUTE;
 		pte->address = row_address(s, i) * row_unit(c);
-		/* Other entries of a 64 KiB page are ignored (C88). */
+		/* Of the 16 entries of a 64 KiB page only the first counts (C88): spoil others. */
 		for (j = 1; j < each; j++)
 			pte[j] = (struct pagoda_pte) { U64_MAX, 0x123 };
 		s->values[i] = row_hardware(pte, driver);
@@ -203,7 +211,10 @@ static u64 row_coverage(const struct pagoda_table_case *c)
 	return c->level || !(c->flags & PAGODA_64K) ? 4096ull << 9 * c->level : SZ_64K;
 }
 
-/* Checks the fields of a packet and applies its values to the image. */
+/*
+ * Checks the fields of a packet that follows packets with @done entries, and writes the packet's
+ * values to @s->image.
+ */
 static void table_apply(struct pagoda_table_setup *s, const u8 *data, u32 done)
 {
 	const struct virtio_pagoda_update_page_table *p = (const void *)data;
@@ -241,14 +252,17 @@ static void table_apply(struct pagoda_table_setup *s, const u8 *data, u32 done)
 	}
 	s->initial += flags & VIRTIO_PAGODA_UPDATE_INITIAL ? 1 : 0;
 	s->evicted += flags & VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION ? 1 : 0;
-	/* Only the first packet of the update is INITIAL, only the last NOTIFY_EVICTION. */
+	/* Only the update's first packet has INITIAL, only the update's last NOTIFY_EVICTION. */
 	if (flags & VIRTIO_PAGODA_UPDATE_INITIAL)
 		KUNIT_ASSERT_EQ(s->test, done, 0);
 	if (flags & VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION)
 		KUNIT_ASSERT_EQ(s->test, done + nr_entries, update->nr_entries);
 }
 
-/* Makes one build call with a fresh buffer and checks what must hold after any call. */
+/*
+ * Makes one build call with a fresh buffer of @size bytes. The call has to leave the operation
+ * unchanged, encode whole packets with their private data, and advance the cursor by their entries.
+ */
 static enum pagoda_build table_pass(struct pagoda_table_setup *s,
 				    struct pagoda_paging_cursor *cursor, u32 size)
 {
@@ -282,7 +296,10 @@ static enum pagoda_build table_pass(struct pagoda_table_setup *s,
 	return ret;
 }
 
-/* Builds the whole update, with a first buffer and then fresh ones of another size. */
+/*
+ * Builds the whole update, into a buffer of @first bytes, then into fresh ones of @low to @high
+ * bytes. Packets have to write exactly the expected table.
+ */
 static void table_passes(struct pagoda_table_setup *s, u32 first, u32 low, u32 high)
 {
 	struct pagoda_paging_cursor cursor = { };
@@ -305,7 +322,10 @@ static void table_passes(struct pagoda_table_setup *s, u32 first, u32 low, u32 h
 	KUNIT_ASSERT_EQ(s->test, s->evicted, notes);
 }
 
-/* Every buffer size works, from 0 to more than the whole update needs. */
+/*
+ * An update is built completely with buffers of any size, from one packet's to more than the whole
+ * update needs; in a smaller buffer nothing is encoded.
+ */
 static void table_sizes_test(struct kunit *test)
 {
 	struct pagoda_table_setup *s = test_zalloc(test, sizeof(*s));
@@ -327,7 +347,10 @@ static void table_sizes_test(struct kunit *test)
 	}
 }
 
-/* For random buffer sizes the packets and bytes that cost() announces are never exceeded. */
+/*
+ * With buffers of random sizes an update takes no more packets and bytes than pagoda_paging_cost()
+ * announces, and the announced moved bytes are exact.
+ */
 static void table_cost_test(struct kunit *test)
 {
 	struct pagoda_table_setup *s = test_zalloc(test, sizeof(*s));
@@ -347,7 +370,10 @@ static void table_cost_test(struct kunit *test)
 	PAGODA_PROVES(C5, C9);
 }
 
-/* If the CPU writes tables, the same table results at once, without a buffer or packets. */
+/*
+ * In CPU_VIRTUAL mode the build call itself writes the same table: no packets, and no buffer or one
+ * of size 0.
+ */
 static void table_cpu_test(struct kunit *test)
 {
 	struct pagoda_table_setup *s = test_zalloc(test, sizeof(*s));
@@ -382,7 +408,10 @@ static void table_cpu_test(struct kunit *test)
 	PAGODA_PROVES(C76, C86, C87, C88, C92);
 }
 
-/* In buffers of 4 KiB, listed entries take at most 2150 bytes per MiB mapped, a run 64 bytes. */
+/*
+ * In buffers of 4 KiB, packets take at most 2150 bytes per MiB that is mapped to scattered pages,
+ * and at most 64 bytes per MiB that is mapped to consecutive pages.
+ */
 static void table_density_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(16);
@@ -419,7 +448,10 @@ static void table_density_test(struct kunit *test)
 	}
 }
 
-/* Entries are encoded and decoded bit by bit; invalid ones become 0. */
+/*
+ * Encoding an entry and decoding it again keeps each flag and the address. An invalid entry is
+ * encoded as 0, an entry with ZERO without address and other flags but VALID.
+ */
 static void pte_test(struct kunit *test)
 {
 	struct pagoda_pte pte = { PAGODA_PTE_READ_ONLY, 0x5000 }, back;
@@ -445,7 +477,10 @@ static void pte_test(struct kunit *test)
 
 #define PAGODA_RANGES	20
 
-/* Ranges are copied in order, however they are split (C109). */
+/*
+ * COPY_PAGE_TABLE_ENTRIES: for each buffer size the packets have all ranges, in order (C109), and
+ * don't exceed the announced cost.
+ */
 static void copy_sizes_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(16);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every reason to refuse an operation on page tables, a virtual address or a tiled surface's
- * geometry. Each check changes one thing in an operation that is accepted, and tries the nearest
- * value that is still accepted.
+ * Every reason to refuse UPDATE_PAGE_TABLE, COPY_PAGE_TABLE_ENTRIES, FLUSH_TLB, VIRTUAL_TRANSFER,
+ * VIRTUAL_FILL, or a tiled surface's geometry. Tests change an operation that is accepted so that
+ * one reason applies; for most limits they also try the nearest value that is still accepted.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -72,7 +72,7 @@ static void refuse_update_test(struct kunit *test)
 		"update: 64 KiB pages above level 1");
 	ACCEPTED(update->address_space = PAGODA_SPACES - 1);
 	REFUSED(update->address_space = PAGODA_SPACES, -ERANGE, "update: no such address space");
-	/* Second words of level 1 with dual PTEs; the other leaf table without. */
+	/* USE_64K at level 1 needs dual PTEs, at level 0 only a device with 64 KiB pages. */
 	ACCEPTED(update->level = 1; update->flags = PAGODA_64K; update->table_address = 0x12000);
 	limits.features &= ~BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE);
 	REFUSED(update->level = 1; update->flags = PAGODA_64K, -EOPNOTSUPP, no_64k);
@@ -93,7 +93,7 @@ static void refuse_entries_range_test(struct kunit *test)
 	REFUSED(update->table_entries = 513, -EINVAL, "update: size of the table");
 	REFUSED(update->table_entries = 33; update->flags = PAGODA_64K, -EINVAL,
 		"update: size of the table");
-	/* 47 bits leave 256 entries for the root. */
+	/* Virtual addresses of 47 bits leave 256 entries for the root table. */
 	root.update_page_table.level = 3;
 	root.update_page_table.table_entries = 256;
 	ACCEPTED_OP(root, (void)o);
@@ -124,7 +124,7 @@ static void refuse_table_test(struct kunit *test)
 	ACCEPTED(update->table_address = VRAM_SIZE - 0x1000);
 	REFUSED(update->table_address = VRAM_SIZE, -ERANGE, "update: table out of range");
 	ACCEPTED(update->table_segment = SYSTEM; update->table_address = 1ull << 50);
-	/* With dual PTEs a table of level 1 has two pages and is aligned to them physically. */
+	/* With dual PTEs a table of level 1 has 8 KiB, to which its physical address is aligned. */
 	REFUSED(update->level = 1, -EINVAL, "update: table misaligned");
 	ok.update_page_table.mode = VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;
 	REFUSED((void)o, -EINVAL, "update: segment of a virtual address");
@@ -146,7 +146,7 @@ static void refuse_table_test(struct kunit *test)
 	REFUSED(update->table_segment = VRAM, -EINVAL, "update: segment of a virtual address");
 }
 
-/* Returns an update of one entry. */
+/* Returns an UPDATE_PAGE_TABLE operation that writes one entry, @pte, to a table of @level. */
 static struct pagoda_paging_op entry_op(u32 level, u32 flags, const struct pagoda_pte *pte)
 {
 	struct pagoda_paging_op op = update_ok;
@@ -208,7 +208,7 @@ static const struct pagoda_entry_case leaf_cases[] = {
 	{ 1, 0, { PAGODA_ZEROS | PAGODA_IS_64K, 0 }, -EINVAL, "entry: zeros with a page size" },
 	{ 0, 0, { PAGODA_ZEROS | PAGODA_PTE_READ_ONLY, 0 }, -EINVAL,
 	  "entry: zeros that are read-only" },
-	/* An invalid entry may have any flag that has a name. */
+	/* An invalid entry may have any address, and any flag that a valid entry may have. */
 	{ 0, 0, { PAGODA_PTE_LARGE_PAGE | PAGODA_PTE_READ_ONLY | PAGODA_IN(9), 0x123 } },
 	{ 0, 0, { BIT_ULL(11), 0 }, -EINVAL, "entry: another adapter" },
 	{ 0, 0, { PAGODA_TO_VRAM | BIT_ULL(16), 0 }, -EINVAL, "entry: another adapter" },
@@ -230,7 +230,7 @@ static const struct pagoda_entry_case level_cases[] = {
 	  "entry: leaf flag above the leaves" },
 	{ 3, 0, { PAGODA_TO_VRAM | PAGODA_PTE_NO_EXECUTE, 0x6000 }, -EINVAL,
 	  "entry: leaf flag above the leaves" },
-	/* With dual PTEs a table of level 1 has two pages. */
+	/* With dual PTEs entries of level 2 lead to tables of 8 KiB, which are aligned to 8 KiB. */
 	{ 2, 0, { PAGODA_TO_VRAM, 0x6000 } },
 	{ 2, 0, { PAGODA_TO_VRAM, 0x5000 }, -EINVAL, "entry: address misaligned" },
 	{ 3, 0, { PAGODA_TO_VRAM, 0x5000 } },
@@ -279,7 +279,10 @@ static void refuse_entry_test(struct kunit *test)
 	PAGODA_PROVES(C99);
 }
 
-/* Each entry that is used is checked, others aren't. */
+/*
+ * Each entry that an update uses is checked. Entries that it doesn't use aren't: all but the first
+ * with REPEAT, and of each sixteen with USE_64K.
+ */
 static void refuse_each_entry_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = table_limits();
@@ -302,7 +305,7 @@ static void refuse_each_entry_test(struct kunit *test)
 
 #define PAGODA_MANY_VALUES	200
 
-/* Returns an entry at or near a border of what is allowed. */
+/* Returns an entry in the device's format, of which many are just inside or just past a limit. */
 static u64 some_value(struct rnd_state *rnd)
 {
 	static const u64 kinds[] = {
@@ -326,7 +329,10 @@ static u64 some_value(struct rnd_state *rnd)
 	return pagoda_pte_encode(&pte, driver);
 }
 
-/* Validates each value alone, as an entry in the driver's form; returns 0 or the first error. */
+/*
+ * Validates each of @count entries in the device's format alone, as a struct pagoda_pte; returns 0
+ * or the first error.
+ */
 static int values_verdict(const struct pagoda_paging_limits *limits, struct pagoda_paging_op op,
 			  const u64 *values, u32 count, const char **why)
 {
@@ -345,8 +351,8 @@ static int values_verdict(const struct pagoda_paging_limits *limits, struct pago
 }
 
 /*
- * Entries in the device's form are validated in blocks, by a comparison with an entry that was
- * accepted: the verdict on all of them equals the verdicts on each entry alone.
+ * The driver validates entries in the device's format in blocks, by a comparison with an entry that
+ * was accepted: the result for all equals the first error of the entries validated one by one.
  */
 static void refuse_values_test(struct kunit *test)
 {
@@ -377,14 +383,14 @@ static void refuse_values_test(struct kunit *test)
 		refused += !!ret;
 		pagoda_expect_verdict(test, &limits, &op, ret, ret ? why : NULL, round);
 	}
-	/* Neither all nor none. */
+	/* Of the 2000 random updates a good part is refused, and a good part accepted. */
 	KUNIT_EXPECT_GT(test, refused, 200);
 	KUNIT_EXPECT_LT(test, refused, 1800);
 }
 
 /*
- * Of several 64 KiB entries each has to end inside the segment, also if its begin is below the last
- * address of a 4 KiB entry and an entry like it was accepted just before.
+ * Each of several 64 KiB entries has to end inside the segment, even where a 4 KiB entry would be
+ * inside, and where the entry before, which differs only in the address, was accepted.
  */
 static void refuse_values_at_the_end_test(struct kunit *test)
 {
@@ -407,12 +413,12 @@ static void refuse_values_at_the_end_test(struct kunit *test)
 	op.update_page_table.nr_entries = 3;
 	KUNIT_EXPECT_EQ(test, -ERANGE, pagoda_paging_validate(&limits, &op, &why));
 	KUNIT_EXPECT_STREQ(test, "entry: outside the segment", why ?: "");
-	/* The nearest size with which the third entry is inside. */
+	/* The smallest VRAM that has all 64 KiB of the third entry. */
 	limits.vram_size = SZ_1M + SZ_64K;
 	KUNIT_EXPECT_EQ(test, 0, pagoda_paging_validate(&limits, &op, &why));
 }
 
-/* The driver protection of a mapping is for leaf entries, and may have any value there. */
+/* DriverProtection may have any value at level 0, and has to be 0 at other levels. */
 static void refuse_protection_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = table_limits();
@@ -600,7 +606,7 @@ static void refuse_layout_test(struct kunit *test)
 		{ { VIRTIO_PAGODA_TILING_4K, 64, 64, 17 }, SZ_1M, -EINVAL, "layout: mips" },
 		{ { VIRTIO_PAGODA_TILING_4K, 128, 192, 1 }, 128 * 192 - 1, -ERANGE,
 		  "layout: more than the surface has" },
-		/* 3 x 3 tiles, then 2 x 2 and 1 x 1. */
+		/* Three mip levels take 14 tiles: 3 x 3, 2 x 2 and 1 x 1. */
 		{ { VIRTIO_PAGODA_TILING_4K, 192, 192, 3 }, 14 * SZ_4K, 0, "accepted" },
 		{ { VIRTIO_PAGODA_TILING_4K, 192, 192, 3 }, 13 * SZ_4K, -ERANGE,
 		  "layout: more than the surface has" },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the operations of paging/: the table, the packets and private data that the builders
- * encode, and the three results of a build (enum pagoda_build).
+ * Tests of the operations of paging/: the table of operations (paging/table.c), the packets and
+ * private data that the builders encode, and the three results of a build (enum pagoda_build).
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -12,7 +12,10 @@
 #include "paging_golden.h"
 #include "paging_helpers.h"
 
-/* Each operation's packet is exactly the golden bytes, and its cost is no less. */
+/*
+ * Each operation of paging_golden.c is encoded as exactly its golden bytes. The announced cost is
+ * at least these, and at most a packet's head and a run more.
+ */
 static void golden_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
@@ -30,17 +33,20 @@ static void golden_test(struct kunit *test)
 	pagoda_guarded_check(test, &guarded);
 	KUNIT_EXPECT_EQ(test, guarded.buf.write_offset, golden->size);
 	KUNIT_EXPECT_MEMEQ(test, pagoda_guarded_data(&guarded), golden->bytes, golden->size);
-	/* C46: a discard is these 40 bytes and no copy. C43, C60: also without an owner. */
+	/*
+	 * C46: DISCARD_CONTENT is these 40 bytes and no copy. C43, C60: the FILL and the
+	 * MAP_APERTURE_SEGMENT of the goldens have no allocation.
+	 */
 	PAGODA_PROVES(C2, C3, C30, C31, C46, C60, C69);
 
-	/* Two runs may take a packet each, when the first buffer is nearly full. */
+	/* The cost may count a second packet: the end of a used buffer may split the operation. */
 	cost = pagoda_paging_cost(&limits, &golden->op, 512);
 	KUNIT_EXPECT_GE(test, cost.encoded, golden->size);
 	KUNIT_EXPECT_LE(test, cost.encoded, golden->size + 72 + 16);
 	KUNIT_EXPECT_LE(test, cost.packets, 2);
 }
 
-/* Building twice gives the same bytes and changes neither the operation nor the limits. */
+/* Building an operation twice gives the same bytes, and changes neither operation nor limits. */
 static void pure_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
@@ -65,7 +71,10 @@ static void pure_test(struct kunit *test)
 			   64 + 2 * PAGODA_GUARD_BYTES);
 }
 
-/* Without its feature bit any operation is refused. */
+/*
+ * Any operation is refused if the device lacks the operation's feature bit, or allows fewer than
+ * two runs a packet.
+ */
 static void feature_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
@@ -80,7 +89,7 @@ static void feature_test(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, why, "fewer than two runs a packet");
 }
 
-/* Each opcode has a row with its name, and no other number has one. */
+/* Each opcode has a row in the table of operations, with the opcode's name; others have no row. */
 static void table_test(struct kunit *test)
 {
 	static const struct {
@@ -107,8 +116,9 @@ static void table_test(struct kunit *test)
 }
 
 /*
- * Makes one build call from @done on, with a fresh buffer of 512 bytes; sets *@encoded to the bytes
- * that were encoded.
+ * Makes one build call with @done in the cursor and a fresh buffer of 512 bytes; sets *@encoded to
+ * the number of bytes encoded. Expects that the cursor doesn't move if the result, which is
+ * returned, is allocation busy.
  */
 static enum pagoda_build build_once(struct kunit *test, const struct pagoda_paging_op *op, u64 done,
 				    u32 *encoded)
@@ -128,7 +138,7 @@ static enum pagoda_build build_once(struct kunit *test, const struct pagoda_pagi
 	return ret;
 }
 
-/* An unknown operation succeeds without a packet and is counted. */
+/* An operation with an unknown opcode is accepted, built without a packet, and counted (C17). */
 static void unknown_test(struct kunit *test)
 {
 	static const u32 unknown[] = { 0, VIRTIO_PAGODA_OP_COUNT, 0x10001, U32_MAX };
@@ -152,8 +162,9 @@ static void unknown_test(struct kunit *test)
 }
 
 /*
- * Only transfers and discards may be busy: then nothing is encoded; once told that the allocation
- * is idle, the builder encodes the same bytes.
+ * With needs_idle and without PAGODA_ALLOCATION_IS_IDLE a TRANSFER or DISCARD_CONTENT is answered
+ * allocation busy and encodes nothing; with this flag both are built as any other operation. The
+ * golden SPECIAL_LOCK_TRANSFER has the flag.
  */
 static void busy_test(struct kunit *test)
 {
@@ -167,7 +178,7 @@ static void busy_test(struct kunit *test)
 		op.needs_idle = true;
 		if (op.operation == VIRTIO_PAGODA_OP_TRANSFER)
 			op.transfer.flags &= ~PAGODA_ALLOCATION_IS_IDLE;
-		/* C13: build_once() also checks both cursors. */
+		/* C13: build_once() expects that allocation busy doesn't move the cursor. */
 		KUNIT_EXPECT_EQ(test, build_once(test, &op, 0, &encoded),
 				may ? PAGODA_BUILD_ALLOCATION_BUSY : PAGODA_BUILD_SUCCESS);
 		KUNIT_EXPECT_EQ(test, !encoded, may);
@@ -178,7 +189,7 @@ static void busy_test(struct kunit *test)
 		if (op.operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT)
 			op.discard_content.flags |= PAGODA_ALLOCATION_IS_IDLE;
 		KUNIT_EXPECT_EQ(test, build_once(test, &op, 0, &encoded), PAGODA_BUILD_SUCCESS);
-		/* The flag is for the builder only: the device gets the same bytes. */
+		/* The flag is for the builder only: the packet is as long as without it. */
 		KUNIT_EXPECT_EQ(test, encoded, pagoda_goldens[i].size);
 		PAGODA_PROVES(C12);
 	}
@@ -198,8 +209,8 @@ static void empty_transfer_test(struct kunit *test)
 	u32 encoded;
 
 	/*
-	 * A transfer of 0 bytes tells of lost content: there is nothing to wait for, and no page
-	 * list.
+	 * A transfer of 0 bytes says that the content is lost (C35): it is accepted without a page
+	 * list, is never busy in spite of needs_idle, and encodes nothing.
 	 */
 	KUNIT_EXPECT_EQ(test, pagoda_paging_validate(&limits, &op, &why), 0);
 	KUNIT_EXPECT_EQ(test, build_once(test, &op, 0, &encoded), PAGODA_BUILD_SUCCESS);
@@ -208,7 +219,10 @@ static void empty_transfer_test(struct kunit *test)
 	PAGODA_PROVES(C35);
 }
 
-/* Without an allocation the conversion flags change no byte of the packet, a linear copy. */
+/*
+ * A TRANSFER without an allocation is a linear copy: SWIZZLE and UNSWIZZLE change no byte of the
+ * packet (C31).
+ */
 static void linear_test(struct kunit *test)
 {
 	static const u32 tiling[] = {
@@ -291,7 +305,10 @@ static void private_unmap(void *address)
 {
 }
 
-/* Returns a signal of @value to a fence on @page, which only private data leads to. */
+/*
+ * Returns an operation that signals @value to a fence on @page, which the CPU executor finds by the
+ * packet's private data only.
+ */
 static struct pagoda_paging_op private_signal(const void *const *page, u64 value)
 {
 	return (struct pagoda_paging_op) {
@@ -301,8 +318,8 @@ static struct pagoda_paging_op private_signal(const void *const *page, u64 value
 }
 
 /*
- * Operations that encode nothing use no private data. A buffer that is executed again, from any
- * packet on, finds the private data it had, and the next buffer its own.
+ * An operation that encodes nothing uses no private data. When the CPU executor executes one of two
+ * buffers, from the first or from the second packet on, each packet uses its own private data.
  */
 static void private_range_test(struct kunit *test)
 {
@@ -346,7 +363,7 @@ static void private_range_test(struct kunit *test)
 		struct pagoda_guarded *from = &guarded[i / 2];
 
 		memset(pages, 0, 4 * 4096);
-		/* The whole buffer, then from its second packet on. */
+		/* Each buffer is executed as a whole, then from its second packet on. */
 		KUNIT_EXPECT_EQ(test, 0, pagoda_cpu_execute(&exec, pagoda_guarded_data(from),
 							    from->buf.write_offset,
 							    i % 2 ? start : 0,
@@ -361,7 +378,10 @@ static void private_range_test(struct kunit *test)
 	PAGODA_PROVES(C20);
 }
 
-/* MAP and UNMAP need no owner: neither an allocation nor a device. */
+/*
+ * MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT are accepted and built
+ * with and without an allocation, and with and without a device that owns the range (C60).
+ */
 static void ownerless_range_test(struct kunit *test)
 {
 	static const u32 opcodes[] = {
@@ -398,7 +418,7 @@ static void ownerless_range_test(struct kunit *test)
 		packet = (const void *)pagoda_guarded_data(&guarded[n]);
 		KUNIT_EXPECT_EQ(test, op.allocation, le64_to_cpu(packet->allocation));
 		KUNIT_EXPECT_EQ(test, op.operation, le16_to_cpu(packet->opcode));
-		/* The device that owns the range is not encoded. */
+		/* The member device isn't encoded: packets with and without it are equal. */
 		if (n & 2)
 			KUNIT_EXPECT_MEMEQ(test, guarded[n].block, guarded[n & 1].block,
 					   512 + 2 * PAGODA_GUARD_BYTES);
@@ -406,7 +426,7 @@ static void ownerless_range_test(struct kunit *test)
 	PAGODA_PROVES(C60);
 }
 
-/* Without room for its private data a packet doesn't fit. */
+/* A packet isn't encoded if there is no room for the packet's private data. */
 static void private_full_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
@@ -431,7 +451,7 @@ static void private_full_test(struct kunit *test)
 	}
 }
 
-/* An operation of one packet is encoded completely or not at all, in every buffer size. */
+/* For each buffer size an operation of one packet is encoded completely or not at all. */
 static void golden_sizes(struct kunit *test, const struct pagoda_golden *golden,
 			 struct pagoda_guarded *guarded)
 {
@@ -462,7 +482,7 @@ static void paging_every_size_test(struct kunit *test)
 
 	pagoda_guarded_init(test, &guarded, PAGODA_PAGING_MIN_BUFFER, 64);
 	for (i = 0; i < pagoda_nr_goldens; i++) {
-		/* paging_multipass_test.c tests operations that may take several packets. */
+		/* Operations with a tail may take several packets: see paging_multipass_test.c. */
 		if (!pagoda_paging_row(pagoda_goldens[i].op.operation)->tail)
 			golden_sizes(test, &pagoda_goldens[i], &guarded);
 	}

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every reason to refuse an operation. Each check starts from an operation that is accepted and
- * changes only what the refusal names; the largest value that is accepted is tried as well.
+ * Every reason to refuse TRANSFER, FILL, DISCARD_CONTENT, READ_PHYSICAL and WRITE_PHYSICAL,
+ * operations on the aperture, SIGNAL_MONITORED_FENCE and NOTIFY_ALLOC. Each check starts from an
+ * operation that is accepted and changes what the refusal names; for most limits the largest value
+ * that is accepted is tried as well.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -97,11 +99,14 @@ static void refuse_transfer_test(struct kunit *test)
 	limits.features &= ~(1ull << VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER));
 	REFUSED(o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_SWIZZLE, -EOPNOTSUPP,
 		"transfer: device has no tiling");
-	/* Without an allocation the conversion flags are dropped, so they need no feature (C31). */
+	/* Without an allocation SWIZZLE has no effect, and the device needs no tiling (C31). */
 	ACCEPTED(o.allocation = 0; o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_SWIZZLE);
 }
 
-/* CLEAN is for whole pages that come to VRAM, DIRTY for what leaves VRAM; neither is for tiles. */
+/*
+ * CLEAN is for transfers of whole pages into VRAM, DIRTY for transfers out of VRAM; neither is for
+ * tiled surfaces, and both need a device with dirty tracking.
+ */
 static void refuse_tracking_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = small_limits();
@@ -202,7 +207,7 @@ static void refuse_overlap_test(struct kunit *test)
 	ok.transfer.dst.adl = &paging_validate_list;
 	REFUSED((void)o, -EINVAL, overlap);
 	ACCEPTED(o.transfer.dst.adl = &paging_validate_block);
-	/* Two scattered lists aren't compared. */
+	/* Two lists that aren't contiguous aren't compared, even if their pages are the same. */
 	ACCEPTED(o.transfer.dst.adl = &paging_validate_list_copy);
 }
 
@@ -288,7 +293,7 @@ static void refuse_map_test(struct kunit *test)
 		},
 	};
 
-	/* Accepted without an allocation's id; an operation has no handle of a device (C60). */
+	/* Accepted without an allocation and without a device that owns the range (C60). */
 	ACCEPTED((void)o);
 	PAGODA_PROVES(C60);
 	REFUSED(map->flags |= VIRTIO_PAGODA_MAP_CONTIGUOUS, -EINVAL, "map: unknown flag");

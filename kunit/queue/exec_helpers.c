@@ -34,8 +34,8 @@ static void exec_test_finish(struct pagoda_exec_test *t, u32 number)
 
 	job->executed++;
 	/*
-	 * A job of the context that had this place before may still run, on another engine: its
-	 * order doesn't count.
+	 * A job of the context that had the same index before may still run, on another engine: the
+	 * order of such a job doesn't count.
 	 */
 	if (number <= READ_ONCE(context->first))
 		return;
@@ -43,7 +43,10 @@ static void exec_test_finish(struct pagoda_exec_test *t, u32 number)
 	context->last_executed = number;
 }
 
-/* The device's side of a job. A job has one command buffer, whose address is the job's number. */
+/*
+ * Executes a job as the device: does the job's deed, and counts a request with wrong members. A job
+ * has one command buffer, whose address is the job's number in the test.
+ */
 static int exec_test_execute(void *arg, u64 seqno, const void *data, u32 start, u32 end,
 			     struct pagoda_fault *fault)
 {
@@ -99,13 +102,13 @@ static void exec_test_banned(void *owner, const struct pagoda_exec_report *repor
 	else
 		context->nr_banned++;
 	context->report = *report;
-	/* report->job counts the jobs of its context. */
+	/* report->job is the job's number in the context: find the job in the test. */
 	for (i = context->first + 1; i <= last && number < report->job; i++)
 		if (&t->context[t->job[i].context] == context && ++number == report->job)
 			t->late_told += dma_fence_is_signaled(t->job[i].fence);
 }
 
-/* The hanging engine answers after it was given up. */
+/* Has engine 0, which hung at job 1, execute job 1 after its reset has failed. */
 static void exec_test_answer_late(struct pagoda_exec_test *t)
 {
 	WRITE_ONCE(t->job[1].deed, PAGODA_EXEC_RUNS);
@@ -203,8 +206,8 @@ struct pagoda_exec_test *pagoda_exec_test_create(struct kunit *test)
 	t->engines = pagoda_engines_create(&args);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->engines);
 	/*
-	 * Registered last, so that it runs first: the transports outlive the engines, as in the
-	 * driver.
+	 * exec_test_destroy() is registered last, and so runs first: the transports outlive the
+	 * engines, as in the driver.
 	 */
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, exec_test_destroy, t));
 	return t;
@@ -242,7 +245,7 @@ static u32 exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_de
 	job->buffers[0].address = cpu_to_le64(number);
 	job->buffers[0].size = cpu_to_le64(8);
 	mine->fence = dma_fence_get(job->fence);
-	/* The job may fail as soon as it is pushed, and banned() then looks for it. */
+	/* Before the push: the job may fail at once, and exec_test_banned() then looks for it. */
 	smp_store_release(&t->nr_jobs, number);
 	pagoda_exec_job_push(job);
 	return number;
@@ -336,7 +339,7 @@ bool pagoda_test_engine_expire(struct pagoda_engines *engines, u32 index, const 
 void pagoda_exec_test_expire(struct pagoda_exec_test *t, u32 engine)
 {
 	pagoda_fake_transport_wait_silent(t->fake[engine]);
-	/* The watchdog would have run by itself. */
+	/* The watchdog was pending: it would have run later by itself. */
 	KUNIT_EXPECT_TRUE(t->test, pagoda_test_engine_expire(t->engines, engine, NULL));
 }
 

@@ -11,7 +11,7 @@
 #define PAGODA_EXEC_TEST_CONTEXTS	8
 #define PAGODA_EXEC_TEST_JOBS		8192
 
-/* What happens to a job on the device. */
+/* What the fake device does with a job. */
 enum pagoda_exec_deed {
 	PAGODA_EXEC_RUNS,
 	PAGODA_EXEC_FAULTS,
@@ -19,22 +19,20 @@ enum pagoda_exec_deed {
 	PAGODA_EXEC_CONFUSES,	/* the device answers with nonsense */
 };
 
-/*
- * A job by its number in the test: what is to happen to it, and what device and engines did to it.
- */
+/* A job of a test: what the device is to do with the job, and what the device did. */
 struct pagoda_exec_test_job {
 	enum pagoda_exec_deed deed;
 	u32 context;
 	u32 started;
-	u32 executed;		/* number of times, to its end */
-	u64 seqno;		/* that the device had it by last */
+	u32 executed;		/* times that the device executed the job to its end */
+	u64 seqno;		/* request number by which the device had the job last */
 	struct dma_fence *fence;
 };
 
 struct pagoda_exec_test_context {
 	struct pagoda_exec_test *t;
 	struct pagoda_exec_context *context;
-	u32 first;		/* jobs pushed before the context was made */
+	u32 first;		/* number of the last job pushed before the context was made */
 	u32 last_executed;
 	u32 nr_banned;
 	u32 nr_lost;
@@ -42,64 +40,72 @@ struct pagoda_exec_test_context {
 	struct pagoda_exec_report report;
 };
 
-/* The engines of a device on fake transports. */
+/* Engines under test, each on a fake transport, with their contexts and jobs. */
 struct pagoda_exec_test {
 	struct kunit *test;
 	struct pagoda_engines *engines;
 	struct pagoda_fake_transport *fake[PAGODA_EXEC_TEST_ENGINES];
 	struct pagoda_exec_test_context context[PAGODA_EXEC_TEST_CONTEXTS];
-	struct pagoda_exec_test_job *job;	/* from 1 */
+	struct pagoda_exec_test_job *job;	/* by number in the test, from 1 */
 	u32 nr_jobs;
 	atomic_t nr_done;
 
-	/* Jobs in the order in which the device began them, on all engines. */
-	spinlock_t lock;	/* log */
+	/* Numbers of the jobs that the device began, on all engines, in this order. */
+	spinlock_t lock;	/* protects log, and started and seqno of jobs */
 	u16 *log;
 	u32 nr_log;
 
-	/* Behaviour of reset_adapter(). */
+	/* What the test's &pagoda_exec_ops.reset_adapter does, and counts of its calls. */
 	int adapter_error;
-	bool resume_later;
+	bool resume_later;	/* pagoda_engines_resume() is left to the test */
 	bool answers_late;	/* job 1, which hung, succeeds during the reset */
-	u32 adapter_resets;	/* calls, */
-	u32 adapter_ends;	/* and those that succeeded */
+	u32 adapter_resets;	/* all calls */
+	u32 adapter_ends;	/* calls that have returned 0 */
 
 	/* Counts of mistakes; must stay 0. */
-	u32 wrong_image;
-	u32 wrong_order;
-	u32 late_told;
+	u32 wrong_image;	/* requests with wrong members */
+	u32 wrong_order;	/* jobs executed before an earlier job of their context */
+	u32 late_told;		/* calls of banned() after the job's fence signalled */
 };
 
 struct pagoda_exec_test *pagoda_exec_test_create(struct kunit *test);
-/* Makes context @i with save area and address space; its id is @i + 1. */
+/* Makes context @i on an engine; the ids of context and address space are @i + 1. */
 void pagoda_exec_test_context(struct pagoda_exec_test *t, u32 i, u32 engine,
 			      enum pagoda_exec_priority priority);
 void pagoda_exec_test_context_destroy(struct pagoda_exec_test *t, u32 i);
-/* Pushes a job of context @i; returns its number in the test. */
+/* Pushes a job of context @i, behind the fence @after if not NULL; returns the job's number. */
 u32 pagoda_exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_deed deed,
 			  struct dma_fence *after);
-/* As pagoda_exec_test_push(), for a job that waits for its place. */
+/* Pushes a fenced job of context @i, which waits for a place; returns its number in the test. */
 u32 pagoda_exec_test_push_fenced(struct pagoda_exec_test *t, u32 i);
+/* As pagoda_exec_test_push_fenced(), for a job that runs after @after. */
 u32 pagoda_exec_test_push_fenced_after(struct pagoda_exec_test *t, u32 i, struct dma_fence *after);
-/* As pagoda_exec_test_push(), but takes a place; returns 0 if there is none. */
+/* Pushes a job of context @i that has a place already; returns its number, 0 without a place. */
 u32 pagoda_exec_test_push_placed(struct pagoda_exec_test *t, u32 i);
-/* Waits for a job; returns the error of its fence, or -ETIME. */
+/* Waits for a job; returns 0, the error of the job's fence, or -ETIME. */
 int pagoda_exec_test_wait(struct pagoda_exec_test *t, u32 job);
 bool pagoda_exec_test_is_done(struct pagoda_exec_test *t, u32 job);
-/* Waits until an engine was given @jobs jobs, complete or not. */
+/* Waits until the device was given at least @jobs jobs for an engine, complete or not. */
 void pagoda_exec_test_wait_given(struct pagoda_exec_test *t, u32 engine, u64 jobs);
-/* Waits until the adapter was reset @resets times and all engines run again. */
+/*
+ * Waits until the adapter was reset @resets times, and, but for resume_later, all engines may run
+ * again.
+ */
 void pagoda_exec_test_wait_reset(struct pagoda_exec_test *t, u32 resets);
-/* Waits until an engine is silent, and then has its timeout expire. */
+/*
+ * Waits until the fake device has requests for an engine and does nothing about them, then has the
+ * watchdog find that the engine's timeout has expired.
+ */
 void pagoda_exec_test_expire(struct pagoda_exec_test *t, u32 engine);
 /*
- * Has the timeout of an engine expire, unless *@hangs is false (checked while nothing can be sent);
- * NULL: in any case. Returns whether the watchdog was pending, and so runs now.
+ * Has the watchdog run now and find that the engine's timeout has expired, but only if *@hangs is
+ * true, checked while nothing can be sent, or @hangs is NULL. Returns whether the watchdog was
+ * pending: it would have run later anyway.
  */
 bool pagoda_test_engine_expire(struct pagoda_engines *engines, u32 engine, const bool *hangs);
 void pagoda_exec_test_modes(struct pagoda_exec_test *t, enum pagoda_fake_mode mode);
 struct pagoda_engine_stats pagoda_exec_test_stats(struct pagoda_exec_test *t, u32 engine);
-/* No mistake was counted, and the engines used the transports correctly. */
+/* Expects that no mistake was counted, and that the engines used the transports correctly. */
 void pagoda_exec_test_expect_clean(struct pagoda_exec_test *t);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Places of an engine: two jobs are prepared at once, contexts take turns, and a preparation that
- * stalls keeps no place.
+ * Places of an engine: two jobs are prepared at once; contexts take turns, by the time that their
+ * accounts have used, in slices; an unused place is lost to another context. Also fenced jobs,
+ * which may get a place after arm, and places of jobs that end unexecuted.
  */
 #include <linux/delay.h>
 #include <drm/gpu_scheduler.h>
@@ -19,7 +20,7 @@ static int places_told(struct pagoda_exec_test *t, u32 i)
 	return atomic_read(&t->context[i].nr_placed);
 }
 
-/* Waits until a context was told of a place. */
+/* Waits until context @i was told @times times that a place is kept for the context. */
 static void places_wait_told(struct pagoda_exec_test *t, u32 i, int times)
 {
 	u32 tries = 10000;
@@ -29,7 +30,7 @@ static void places_wait_told(struct pagoda_exec_test *t, u32 i, int times)
 	KUNIT_EXPECT_NE(t->test, 0u, tries);
 }
 
-/* Contexts on an engine that executes nothing until it is let. */
+/* Makes contexts on engine 0, which executes nothing until pagoda_fake_transport_let(). */
 static struct pagoda_exec_test *places_engine(struct kunit *test, u32 contexts)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -42,8 +43,8 @@ static struct pagoda_exec_test *places_engine(struct kunit *test, u32 contexts)
 }
 
 /*
- * As places_engine(), but a place that is kept for a context is kept however long that takes: the
- * test's thread may get no processor for longer than a driver's context would have.
+ * As places_engine(), but a place that is kept for a context is kept without a limit of time: the
+ * test's thread may have to wait for a processor for longer than the driver keeps a place.
  */
 static struct pagoda_exec_test *places_patient_engine(struct kunit *test, u32 contexts)
 {
@@ -53,7 +54,10 @@ static struct pagoda_exec_test *places_patient_engine(struct kunit *test, u32 co
 	return t;
 }
 
-/* A third job finds no place until one of two jobs is done; its context is told once. */
+/*
+ * A third job finds no place until one of two jobs is done; the context of the third job is told
+ * once that a place is kept.
+ */
 static void places_are_two(struct kunit *test)
 {
 	struct pagoda_exec_test *t = places_engine(test, 3);
@@ -77,7 +81,10 @@ static void places_are_two(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A place that is passed on, or whose context is banned or destroyed, goes to the next context. */
+/*
+ * A place that is kept for a context goes to the next context that asked, if the former passes the
+ * place on or is destroyed; a context that was banned after it asked is left out.
+ */
 static void places_are_passed(struct kunit *test)
 {
 	struct pagoda_exec_test *t = places_engine(test, 5);
@@ -91,14 +98,14 @@ static void places_are_passed(struct kunit *test)
 	pagoda_exec_context_pass(t->context[0].context);
 	KUNIT_EXPECT_EQ(test, 0, places_told(t, 2));
 	KUNIT_EXPECT_EQ(test, 1, places_told(t, 3));
-	/* Jobs of a banned context hold nothing: they end. */
+	/* Jobs of a banned context need no place: they end without holding memory. */
 	KUNIT_EXPECT_TRUE(test, places_ask(t, 2));
 	pagoda_exec_test_context_destroy(t, 1);
 	KUNIT_EXPECT_EQ(test, 1, places_told(t, 4));
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A context that doesn't use its place for a while loses it to one that asks. */
+/* A context that doesn't use its place for a while loses the place to another context that asks. */
 static void places_are_not_kept(struct kunit *test)
 {
 	struct pagoda_exec_test *t = places_engine(test, 4);
@@ -110,7 +117,7 @@ static void places_are_not_kept(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1u, pagoda_exec_test_push_placed(t, 2));
 	KUNIT_EXPECT_TRUE(test, places_ask(t, 3));
 	KUNIT_EXPECT_EQ(test, 2u, pagoda_exec_test_push_placed(t, 3));
-	/* Late: both places have jobs. */
+	/* Context 0 is too late: both places have jobs. */
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_exec_test_push_placed(t, 0));
 	KUNIT_EXPECT_FALSE(test, places_ask(t, 0));
 	pagoda_fake_transport_let(t->fake[0], 100);
@@ -118,7 +125,7 @@ static void places_are_not_kept(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* The context goes first whose account has used less of the engine, however late it asks. */
+/* Of two contexts that ask, the one whose account has used less of the engine is told first. */
 static void places_take_turns(struct kunit *test)
 {
 	struct pagoda_exec_test *t = places_patient_engine(test, 4);
@@ -133,7 +140,7 @@ static void places_take_turns(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, places_ask(t, 2));
 	KUNIT_EXPECT_EQ(test, 1u, pagoda_exec_test_push_placed(t, 2));
 	pagoda_exec_test_wait_given(t, 0, 1);
-	/* For longer than a slice. */
+	/* Job 1 keeps the engine for longer than a slice. */
 	usleep_range(8000, 9000);
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
@@ -153,7 +160,10 @@ static void places_take_turns(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Within its slice an account keeps its turn, although another one asked before. */
+/*
+ * Within an account's slice its context gets the next place, too, although another account's
+ * context asked earlier.
+ */
 static void places_have_slices(struct kunit *test)
 {
 	struct pagoda_exec_test *t = places_patient_engine(test, 3);
@@ -185,7 +195,10 @@ static void places_have_slices(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* An account that isn't in a slice isn't taken for the one that was, whatever its address. */
+/*
+ * A new account at the address of a freed account, which began engine->slice, doesn't have that
+ * slice: the new account has used the engine too little to be within the slice.
+ */
 static void places_know_their_slice(struct kunit *test)
 {
 	struct pagoda_exec_test *t = places_engine(test, 3);
@@ -194,7 +207,7 @@ static void places_know_their_slice(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, fresh);
 	pagoda_exec_context_set_account(t->context[0].context, fresh);
-	/* An account that is gone, at the same address, had used the engine for an hour. */
+	/* As if a freed account, at the same address, had used the engine for an hour. */
 	spin_lock_irq(&engine->flight.lock);
 	engine->slice = fresh;
 	engine->slice_end = 3600 * NSEC_PER_SEC;
@@ -218,8 +231,8 @@ static u32 places_began(struct pagoda_exec_test *t, u32 job)
 }
 
 /*
- * Many fenced jobs of a context don't keep those of others from the engine, nor contexts that ask:
- * they take turns.
+ * Many fenced jobs of one context keep neither a fenced job of another context from the engine, nor
+ * a third context that asks: the contexts take turns.
  */
 static void places_fenced(struct kunit *test)
 {
@@ -268,7 +281,7 @@ static void places_behind_fenced(struct kunit *test)
 	dma_fence_put(gate);
 	pagoda_exec_test_wait_given(t, 0, 2);
 	KUNIT_EXPECT_TRUE(test, pagoda_engines_have_place(t->engines, t->job[fenced].fence));
-	/* Both places have jobs. */
+	/* Context 0 isn't told yet: both places have jobs. */
 	KUNIT_EXPECT_EQ(test, 0, places_told(t, 0));
 	pagoda_fake_transport_let(t->fake[0], 1);
 	places_wait_told(t, 0, 1);
@@ -282,7 +295,7 @@ static void places_behind_fenced(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* What a job's scheduled fence finds when it signals: the scheduler hasn't seen the job's end. */
+/* State of a job when its scheduled fence signals: the scheduler hasn't looked at its end yet. */
 struct places_look {
 	struct dma_fence_cb cb;
 	struct pagoda_exec_test *t;
@@ -301,8 +314,9 @@ static void places_look(struct dma_fence *scheduled, struct dma_fence_cb *cb)
 }
 
 /*
- * A job ends while the scheduler is still giving it to the device. The job has no place any more,
- * and its fence hasn't signalled, but that waits for nothing: the job doesn't count as queued.
+ * The device ends a job while the scheduler still hands the job over. The job's place is free, and
+ * the job's fence hasn't signalled, but pagoda_engines_have_place() returns true: the fence waits
+ * for the scheduler only.
  */
 static void places_ended_at_once(struct kunit *test)
 {
@@ -323,7 +337,10 @@ static void places_ended_at_once(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Fenced jobs that wait for a place end with their context, and with the engines. */
+/*
+ * Fenced jobs that wait for a place end when their context is banned or destroyed, or the engines
+ * are stopped.
+ */
 static void places_fenced_end(struct kunit *test)
 {
 	struct pagoda_exec_test *t = places_engine(test, 3);
@@ -333,7 +350,7 @@ static void places_fenced_end(struct kunit *test)
 		job[n] = pagoda_exec_test_push_fenced(t, n % 3);
 	pagoda_exec_test_wait_given(t, 0, 2);
 	pagoda_exec_context_ban(t->context[0].context);
-	/* Fences signal in order: the job of the third context is before the banned one's. */
+	/* Fences signal in order: let the jobs run that may be in flight before job[3]. */
 	pagoda_fake_transport_let(t->fake[0], 3);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, job[3]));
 	pagoda_exec_test_context_destroy(t, 1);
@@ -342,7 +359,7 @@ static void places_fenced_end(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, pagoda_exec_test_is_done(t, job[n]));
 }
 
-/* Jobs that are killed with their context before they were sent give their places back. */
+/* Jobs that end with their destroyed context before they were sent give their places back. */
 static void places_of_killed_jobs(struct kunit *test)
 {
 	struct pagoda_exec_test *t = places_engine(test, 4);

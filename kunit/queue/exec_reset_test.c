@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Jobs that fault or hang, engines that can't be reset, and devices that go. */
+/*
+ * Jobs that fault or hang, or whose answer is lost or nonsense; engines that can't be reset, for
+ * which the adapter is reset; engines that are stopped; a random mix of faults, hangs, bans and
+ * destructions of contexts.
+ */
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/prandom.h>
@@ -9,8 +13,9 @@
 #include "queue_helpers.h"
 
 /*
- * Pushes jobs so that context 0's second job goes wrong while jobs of contexts 0, 1 and 2 are
- * behind it, some on the device and some waiting. Returns the number of that job.
+ * Pushes jobs so that context 0's second job goes wrong, as soon as the test lets it be executed,
+ * while jobs of contexts 0, 1 and 2 are behind it, some on the device and some waiting. Returns the
+ * number of that second job.
  */
 static u32 exec_push_trouble(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
 {
@@ -26,7 +31,7 @@ static u32 exec_push_trouble(struct pagoda_exec_test *t, enum pagoda_exec_deed d
 	pagoda_exec_test_wait_given(t, 0, 3);
 	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
 	pagoda_exec_test_wait_given(t, 0, 4);
-	/* The first job is complete, so one more fits. */
+	/* The device gets job 5 when job 1 is complete: four jobs at most are on the device. */
 	pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(t->test, 0, pagoda_exec_test_wait(t, 1));
@@ -59,8 +64,9 @@ static void exec_expect_only_guilty(struct pagoda_exec_test *t, u32 guilty, int 
 }
 
 /*
- * A fault costs its context only: its job fails with -EFAULT, later jobs of the context with
- * -ECANCELED, and jobs of other contexts are executed again under new numbers.
+ * A fault costs only the context of the job that faults: this job fails with -EFAULT, later jobs of
+ * the context with -ECANCELED, and jobs of other contexts that the device had are submitted again
+ * under new numbers.
  */
 static void exec_reset_fault(struct kunit *test)
 {
@@ -88,7 +94,7 @@ static void exec_reset_fault(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A hang costs its context only, and the other engine isn't reset. */
+/* A hang costs only the context of the job that hangs, and the other engine isn't reset. */
 static void exec_reset_hang(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -112,7 +118,7 @@ static void exec_reset_hang(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Each of several faults bans its own context; the others' jobs all succeed. */
+/* Each of four faults bans the context of its job; all jobs of the other two contexts succeed. */
 static void exec_reset_faults(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -134,7 +140,7 @@ static void exec_reset_faults(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Jobs that are pushed during a reset of the engine are submitted after it. */
+/* Jobs that are pushed during a reset of the engine are submitted after the reset. */
 static void exec_reset_meanwhile(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -160,8 +166,9 @@ static void exec_reset_meanwhile(struct kunit *test)
 }
 
 /*
- * A job was executed but its answer is lost or nonsense: all jobs succeed, once each, and no
- * context is banned.
+ * Pushes eight jobs, of which the second is executed but its answer is lost or nonsense. Expects
+ * that one reset of the engine finds this out: all jobs succeed, executed once each, and no context
+ * is banned.
  */
 static void exec_expect_forgotten(struct pagoda_exec_test *t, enum pagoda_fake_trouble trouble)
 {
@@ -201,8 +208,8 @@ static void exec_reset_corrupt(struct kunit *test)
 }
 
 /*
- * As exec_push_trouble(), with a job on the other engine, and job 8, which no engine has
- * yet. Returns the number of the job that goes wrong.
+ * As exec_push_trouble(), but with a job on the other engine, too; jobs 7 and 8, of which 7 is of
+ * context 0, are on no engine yet. Returns the number of the job that goes wrong.
  */
 static u32 exec_push_lost(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
 {
@@ -228,7 +235,11 @@ static u32 exec_push_lost(struct pagoda_exec_test *t, enum pagoda_exec_deed deed
 	return 2;
 }
 
-/* All jobs that the engines had are lost; contexts that aren't to blame are told of the reset. */
+/*
+ * After exec_push_lost(): expects that a reset of the adapter lost all jobs that the engines had,
+ * that context 0 is banned and its waiting job fails, that the other contexts are told of their
+ * lost jobs, and that job 8 succeeds.
+ */
 static void exec_expect_lost(struct pagoda_exec_test *t, u32 guilty, int error)
 {
 	static const u32 lost[] = { 0, 1, 1, 1 };
@@ -250,7 +261,7 @@ static void exec_expect_lost(struct pagoda_exec_test *t, u32 guilty, int error)
 
 /*
  * If the engine's reset fails, the adapter is reset: jobs on all engines are lost, jobs that
- * weren't submitted run after the owner resumes.
+ * weren't submitted run after the owner has resumed the engines.
  */
 static void exec_reset_fails(struct kunit *test)
 {
@@ -280,7 +291,10 @@ static void exec_reset_fails(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* The reset of a hanging engine fails: the adapter is reset, and both contexts are told. */
+/*
+ * The reset of a hanging engine fails, and the adapter is reset: the context of the job that hung
+ * is told of the hang, the context of the lost job behind it of the reset.
+ */
 static void exec_reset_hang_fails(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -305,7 +319,7 @@ static void exec_reset_hang_fails(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* An answer that comes after the engine was given up doesn't save the job. */
+/* An answer that comes after the engine's reset failed doesn't save the job from failing. */
 static void exec_reset_late_answer(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -323,7 +337,8 @@ static void exec_reset_late_answer(struct kunit *test)
 }
 
 /*
- * One job was acknowledged, five were given, and the second faulted: these numbers are impossible.
+ * Request numbers that a reset can't report as the last executed one, if the first of five requests
+ * was acknowledged and the second faulted.
  */
 static const u64 exec_lies[] = { 0, 2, 5, 6, U64_MAX };
 
@@ -351,7 +366,7 @@ static void exec_reset_lies(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A reset after a hang that reports more jobs than were given counts as failed, too. */
+/* A reset after a hang counts as failed, too, if it reports a request that was never submitted. */
 static void exec_reset_boasts(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -399,7 +414,10 @@ static void exec_reset_adapter_fails(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* The tries of a job that the engine fails at are counted, also after the reset for a hang. */
+/*
+ * After a reset because of a hang, too, a job that is answered with nonsense is lost after three
+ * tries.
+ */
 static void exec_reset_nonsense_after_hang(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -419,7 +437,8 @@ static void exec_reset_nonsense_after_hang(struct kunit *test)
 }
 
 /*
- * After three tries a job that the engine fails at for no reason is lost, and the adapter is reset.
+ * A job that is answered with nonsense, or that can't be submitted, is lost after three tries, and
+ * the adapter is reset.
  */
 static void exec_reset_nonsense(struct kunit *test)
 {
@@ -432,9 +451,7 @@ static void exec_reset_nonsense(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 1));
 	KUNIT_EXPECT_EQ(test, 3, t->job[1].started);
 	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
-	/*
-	 * Engines become ready one after another, and a job of the other engine would be lost, too.
-	 */
+	/* Before the end of the adapter's reset a job pushed to engine 1 would be lost, too. */
 	pagoda_exec_test_wait_reset(t, 1);
 	t->fake[1]->submit_error = -ENOSPC;
 	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
@@ -443,7 +460,7 @@ static void exec_reset_nonsense(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, t->adapter_resets);
 	pagoda_exec_test_wait_reset(t, 2);
 	t->fake[1]->submit_error = 0;
-	/* The owner decides about the loss; no context is banned. */
+	/* The owners of the contexts are told of the lost jobs; no context is banned. */
 	for (i = 0; i < 2; i++) {
 		KUNIT_EXPECT_EQ(test, 0, t->context[i].nr_banned);
 		KUNIT_EXPECT_EQ(test, 1, t->context[i].nr_lost);
@@ -453,8 +470,8 @@ static void exec_reset_nonsense(struct kunit *test)
 }
 
 /*
- * The owner resets the adapter on its own account: given jobs are lost, waiting jobs run
- * afterwards.
+ * The owner resets the adapter without being asked: jobs that the device has are lost, jobs that
+ * wait run afterwards.
  */
 static void exec_reset_by_owner(struct kunit *test)
 {
@@ -489,8 +506,8 @@ static void exec_reset_by_owner(struct kunit *test)
 }
 
 /*
- * When the engines are stopped, all jobs fail with -ENODEV, and the transports aren't used any
- * more.
+ * When the engines are stopped, all jobs that aren't complete, and later ones, fail with -ENODEV,
+ * and the transports aren't used any more.
  */
 static void exec_unplug(struct kunit *test)
 {
@@ -518,7 +535,7 @@ static void exec_unplug(struct kunit *test)
 	i = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_exec_test_wait(t, i));
 	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
-	/* From here on the transports may be gone, whatever the owner calls. */
+	/* The transports may be gone now: these calls by the owner must not use the transports. */
 	pagoda_engines_hold(t->engines);
 	pagoda_engines_lost(t->engines);
 	pagoda_engines_resume(t->engines);
@@ -529,8 +546,8 @@ static void exec_unplug(struct kunit *test)
 }
 
 /*
- * A context is destroyed while its job hangs: no report is made of it, and other contexts' jobs
- * succeed.
+ * A context is destroyed while its job hangs: the job fails, &pagoda_exec_ops.banned isn't called
+ * for the context, and other contexts' jobs succeed.
  */
 static void exec_kill_hanging(struct kunit *test)
 {
@@ -550,8 +567,8 @@ static void exec_kill_hanging(struct kunit *test)
 }
 
 /*
- * Returns whether the end of a job fits what was to happen to it; an innocent context's job
- * succeeds.
+ * Returns whether the error of a job's fence fits the job's deed and the number of its executions.
+ * A job of a context that isn't @innocent may also fail because of a ban or destruction.
  */
 static bool exec_storm_fits(struct pagoda_exec_test *t, u32 number, bool innocent)
 {
@@ -580,8 +597,9 @@ static bool exec_storm_fits(struct pagoda_exec_test *t, u32 number, bool innocen
 #define PAGODA_EXEC_STORM_HANGS	3
 
 /*
- * One step at random: contexts 6 and 7 are innocent, and all of their jobs must succeed; the others
- * fault, hang, are banned, destroyed and made again.
+ * Pushes a job of a random context. Contexts 6 and 7 are innocent, and all of their jobs must
+ * succeed; for the others the job may fault or hang, or the context be banned before, or be
+ * destroyed and made again.
  */
 static void exec_storm_step(struct pagoda_exec_test *t, struct rnd_state *rnd, u32 *hangs)
 {
@@ -606,7 +624,7 @@ static void exec_storm_step(struct pagoda_exec_test *t, struct rnd_state *rnd, u
 	pagoda_exec_test_push(t, i, deed, after);
 }
 
-/* Lets the timeout of an engine expire if its job hangs. */
+/* Has the timeout of each engine expire that hangs at a job, then sleeps for a moment. */
 static void exec_storm_look(struct pagoda_exec_test *t)
 {
 	u32 i;
@@ -617,8 +635,8 @@ static void exec_storm_look(struct pagoda_exec_test *t)
 }
 
 /*
- * Random faults, hangs, bans and destructions: each job is executed once or fails for its own or
- * its context's reason, and the adapter is never reset.
+ * Random faults, hangs, bans and destructions of contexts: each job is executed once, or fails by
+ * its own fault or hang or because its context was banned or destroyed; the adapter is never reset.
  */
 static void exec_storm(struct kunit *test)
 {

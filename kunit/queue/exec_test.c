@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Jobs of contexts, on engines that work. */
+/*
+ * Jobs of contexts on engines: order, priorities, dependencies, fences and their names, a lost
+ * interrupt; arguments that are refused; contexts that are destroyed or banned; engines that are
+ * held; accounts of the time that engines spend on jobs.
+ */
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <drm/gpu_scheduler.h>
@@ -8,7 +12,7 @@
 #include "exec_helpers.h"
 #include "queue_helpers.h"
 
-/* Jobs of three contexts on two engines all run once, in the order of their context. */
+/* Jobs of three contexts on two engines run once each, those of a context in the order of push. */
 static void exec_order(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -51,8 +55,9 @@ static void exec_watch_signalled(struct dma_fence *fence, struct dma_fence_cb *c
 }
 
 /*
- * The first job's interrupt is lost, and the jobs behind it answer at once: their fences don't
- * signal before the watchdog found the first job. No engine is reset for that.
+ * The first job's interrupt is lost, and the device answers the jobs behind it at once: no job's
+ * fence signals before that of the job before, and the watchdog finds by a poll that the first job
+ * is complete. The engine isn't reset.
  */
 static void exec_lost_interrupt(struct kunit *test)
 {
@@ -80,7 +85,7 @@ static void exec_lost_interrupt(struct kunit *test)
 	for (i = 4; i; i--)
 		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
 	for (i = 0; i < 3; i++) {
-		/* Waits for a callback that is just running. */
+		/* The removal waits for a callback that is just running. */
 		dma_fence_remove_callback(t->job[i + 2].fence, &watch[i].cb);
 		KUNIT_EXPECT_EQ(test, 0, watch[i].early);
 	}
@@ -91,7 +96,7 @@ static void exec_lost_interrupt(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Jobs that the device has go first, then those of the highest priority, however late they came. */
+/* Jobs on the device are executed first, then jobs by priority, however late they were pushed. */
 static void exec_priorities(struct kunit *test)
 {
 	static const enum pagoda_exec_priority priorities[] = {
@@ -115,7 +120,7 @@ static void exec_priorities(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(order), t->nr_log);
 	for (i = 0; i < ARRAY_SIZE(order); i++)
 		KUNIT_EXPECT_EQ(test, order[i], t->job[t->log[i]].context);
-	/* The device has only few jobs at once, so that an important job waits for few. */
+	/* The device has at most four jobs at once: a job of high priority waits for few others. */
 	KUNIT_EXPECT_EQ(test, 4, t->fake[0]->most);
 	pagoda_exec_test_expect_clean(t);
 }
@@ -165,7 +170,7 @@ static void exec_dependencies_resv(struct kunit *test)
 	dma_resv_lock(&resv, NULL);
 	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(&resv, 1));
 	dma_resv_add_fence(&resv, gate, DMA_RESV_USAGE_BOOKKEEP);
-	/* A job that is given back keeps no reference. */
+	/* A job that is freed unarmed keeps no reference: the test and the reservation have one. */
 	job = pagoda_exec_job_create(t->context[0].context, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, job);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_job_add_resv(job, &resv, DMA_RESV_USAGE_BOOKKEEP));
@@ -194,7 +199,7 @@ static void exec_dependencies_resv(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Arguments out of range are refused with -EINVAL. */
+/* Contexts and jobs with arguments out of range are refused with -EINVAL. */
 static void exec_arguments(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -288,7 +293,7 @@ static void exec_fences_name_engines(struct kunit *test)
 		fence = to_drm_sched_fence(t->job[job].fence);
 		KUNIT_ASSERT_NOT_NULL(test, fence);
 		pagoda_test_expect_name(test, &fence->finished, "drm_sched", names[i]);
-		/* Then the scheduler has the fence of the device's work. */
+		/* Once the job is scheduled, fence->parent is the fence of the device's work. */
 		KUNIT_ASSERT_EQ(test, 0, dma_fence_wait(&fence->scheduled, false));
 		pagoda_test_expect_name(test, fence->parent, "pagoda", names[i]);
 		pagoda_fake_transport_let(t->fake[i], 1);
@@ -298,8 +303,8 @@ static void exec_fences_name_engines(struct kunit *test)
 }
 
 /*
- * A context is destroyed, as when a process is killed: jobs that the engine has complete, the rest
- * never start.
+ * A context is destroyed, as when a process is killed: its jobs on the device complete; its other
+ * jobs never start, and fail with -ESRCH once their dependencies have signalled.
  */
 static void exec_kill(struct kunit *test)
 {
@@ -323,8 +328,8 @@ static void exec_kill(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, other));
 	/*
-	 * The job's memory may still be in use by the work behind the gate, so its fence doesn't
-	 * signal yet.
+	 * Job 3 doesn't run any more, but its fence waits for the gate: the work that signals the
+	 * gate may still use the same memory.
 	 */
 	KUNIT_EXPECT_FALSE(test, pagoda_exec_test_is_done(t, 3));
 	dma_fence_signal(gate);
@@ -337,7 +342,10 @@ static void exec_kill(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A banned context's given jobs complete; its other jobs, and new ones, fail with -ECANCELED. */
+/*
+ * A context is banned: its jobs on the device complete; its other jobs, and new ones, fail with
+ * -ECANCELED.
+ */
 static void exec_ban(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -369,7 +377,7 @@ static void exec_ban(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, i));
 	pagoda_exec_context_progress(t->context[0].context, &submitted, &completed);
 	KUNIT_EXPECT_EQ(test, 13, completed);
-	/* The caller of the ban isn't told of it. */
+	/* pagoda_exec_context_ban() doesn't call &pagoda_exec_ops.banned. */
 	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
 	pagoda_exec_test_expect_clean(t);
 }
@@ -399,7 +407,10 @@ static void exec_hold(struct kunit *test)
 
 #define ACCOUNTS	2
 
-/* Context i of engine 0 pays into account i; no account has any time yet. */
+/*
+ * Makes contexts on engine 0, and an account for each, without any time charged. The device
+ * executes nothing until pagoda_fake_transport_let().
+ */
 static void exec_make_accounts(struct pagoda_exec_test *t, struct pagoda_exec_account **accounts)
 {
 	u32 i;
@@ -415,7 +426,7 @@ static void exec_make_accounts(struct pagoda_exec_test *t, struct pagoda_exec_ac
 	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
 }
 
-/* While the engine is idle, the accounts together have all of its busy time, to the nanosecond. */
+/* Expects both accounts' times to add up to the busy time of engine 0, which is idle. */
 static void exec_expect_sum(struct pagoda_exec_test *t, struct pagoda_exec_account **accounts)
 {
 	u64 sum = 0;
@@ -434,7 +445,7 @@ static void exec_put_accounts(struct pagoda_exec_account **accounts)
 		pagoda_exec_account_put(accounts[i]);
 }
 
-/* Returns the time of engine 0 that account @i gets while the test does nothing. */
+/* Returns the nanoseconds of engine 0 that account @i is charged in the next 1 to 2 ms. */
 static u64 exec_account_gets(struct pagoda_exec_test *t, struct pagoda_exec_account **accounts,
 			     u32 i)
 {
@@ -445,7 +456,8 @@ static u64 exec_account_gets(struct pagoda_exec_test *t, struct pagoda_exec_acco
 }
 
 /*
- * The account of the job that the engine executes gets the time, and no account of a job behind it.
+ * An engine's time is charged to the account of the job that the engine executes, not to that of a
+ * job behind it.
  */
 static void exec_accounts(struct kunit *test)
 {
@@ -503,7 +515,7 @@ static void exec_accounts_trouble(struct kunit *test)
 	KUNIT_EXPECT_LT(test, 0, exec_account_gets(t, accounts, 1));
 	pagoda_exec_test_expire(t, 0);
 	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 3));
-	/* The job was submitted again, and is alone on the device. */
+	/* Job 4 was submitted again, and is alone on the device. */
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 4));
 	exec_expect_sum(t, accounts);
@@ -515,7 +527,10 @@ static void exec_accounts_trouble(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A destroyed context pays for its job on the engine, and its account lives until then. */
+/*
+ * The time of a job that the engine has is charged to the account of the job's context although the
+ * context is destroyed; the account lives until the job ends.
+ */
 static void exec_account_outlives_owner(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);

@@ -232,7 +232,10 @@ void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms)
 	flush_delayed_work(&queue->flight.watchdog);
 }
 
-/* Removing a callback takes the lock under which callbacks run. */
+/*
+ * Waits until the callbacks of a signalled fence have run: removing a callback, even one that was
+ * never added, takes the lock under which callbacks run.
+ */
 static void queue_helpers_test_callbacks(struct dma_fence *fence)
 {
 	struct dma_fence_cb nobody = {};
@@ -294,7 +297,7 @@ const void *pagoda_test_fence_sched(struct kunit *test, struct dma_fence *fence)
 	return s_fence->sched;
 }
 
-/* What /sys/kernel/debug/dma_buf/bufinfo prints of a fence, as sync_file's ioctls do. */
+/* Returns the text with a fence's names that /sys/kernel/debug/dma_buf/bufinfo shows. */
 static const char *test_fence_text(struct kunit *test, struct dma_fence *fence)
 {
 	struct seq_file seq = { .size = 256 };
@@ -340,7 +343,7 @@ void pagoda_test_expect_kept(struct kunit *test, struct dma_fence *fence, const 
 	KUNIT_EXPECT_PTR_EQ(test, sched, pagoda_test_fence_sched(test, fence));
 	KUNIT_ASSERT_NOT_NULL(test, s_fence->parent);
 	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(s_fence->parent));
-	/* The core's own operations, or none at all. */
+	/* The operations of the kernel's stub fence; or none, as the signalled stub fence. */
 	KUNIT_EXPECT_TRUE(test, stub->ops == s_fence->parent->ops);
 	dma_fence_set_deadline(fence, ktime_get());
 	expect_names(test, fence, name);

@@ -30,13 +30,13 @@ struct pagoda_queue_test {
 	/* executions by sequence number and packet */
 	u8 device[PAGODA_TEST_MAX_SEQNO][PAGODA_TEST_MAX_UNITS];
 	u8 cpu[PAGODA_TEST_MAX_SEQNO][PAGODA_TEST_MAX_UNITS];
-	/* all packets executed, in order */
+	/* last packet executed; packets out of order, executed in all, and with wrong bytes */
 	u64 last_unit;
 	u32 disorder;
 	u64 executed;
 	u32 wrong_bytes;
 
-	/* what execute() returns, and the arguments of lost() */
+	/* execute(): error, and where it stops then; lost(): calls, arguments of the last call */
 	int cpu_error;
 	u32 cpu_stops_at;
 	u32 nr_lost;
@@ -49,65 +49,74 @@ struct pagoda_queue_test {
 	u64 measured_bytes;
 	u64 measured_ns;
 
-	/* reset_adapter(): error, number of resets, and what a test does during one */
+	/* reset_adapter(): error, number of resets, and what a test does during a reset */
 	int adapter_error;	/* -EOPNOTSUPP unless the test says otherwise */
 	u32 adapter_resets;
 	void (*adapter_hook)(struct pagoda_queue_test *t);
 
-	/* recovery waits for @let */
+	/* pagoda_queue_test_block(): a work item that waits for @let holds up recovery */
 	struct work_struct blocker;
 	struct completion let;
 };
 
 struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_cpu);
-/* Pushes an armed submission of @units packets; returns a reference to its fence. */
+/*
+ * Arms and pushes a submission of @units packets, which is executed after @after, if not NULL.
+ * Returns a reference to the submission's fence.
+ */
 struct dma_fence *pagoda_queue_test_push(struct pagoda_queue_test *t, u32 units,
 					 struct dma_fence *after);
-/* As pagoda_queue_test_push(), in a line. */
+/* As pagoda_queue_test_push(), but into @line. */
 struct dma_fence *pagoda_queue_test_push_in(struct pagoda_queue_test *t, struct pagoda_line *line,
 					    u32 units, struct dma_fence *after);
 void pagoda_queue_test_push_many(struct pagoda_queue_test *t, struct dma_fence **fences,
 				 u32 count, u32 units);
-/* Waits for a fence and drops it; returns its error or -ETIME. */
+/* Waits for a fence and drops the reference to it; returns 0, the fence's error, or -ETIME. */
 int pagoda_queue_test_wait(struct dma_fence *fence);
-/* Waits until the device is silent, and makes the watchdog expire. */
+/*
+ * Waits until the device has requests and does nothing about them, then has the watchdog find that
+ * the timeout has expired.
+ */
 void pagoda_queue_test_expire(struct pagoda_queue_test *t);
-/* Keeps recovery from running until it is let. */
+/* Keeps recovery and the watchdog from running until pagoda_queue_test_let(). */
 void pagoda_queue_test_block(struct pagoda_queue_test *t);
 void pagoda_queue_test_let(struct pagoda_queue_test *t);
-/* Waits until the queue wants the device to be reset. */
+/* Waits until the queue has noted that the device's queue has to be reset. */
 void pagoda_queue_test_wait_need(struct pagoda_queue_test *t);
 struct pagoda_queue_stats pagoda_queue_test_stats(struct pagoda_queue_test *t);
-/* Expects each packet of @seqno to be executed once, by the device or by the CPU. */
+/* Expects each packet of submission @seqno to be executed once, by the device or by the CPU. */
 void pagoda_queue_test_expect_once(struct pagoda_queue_test *t, u64 seqno, u32 units);
-/* Expects no packet out of order and no violation of the transport's rules. */
+/*
+ * Expects no packet out of order or with wrong bytes, no call of lost() after the fence signalled,
+ * and no violation of the transport's rules.
+ */
 void pagoda_queue_test_expect_clean(struct pagoda_queue_test *t);
 
-/* Sets the timeout for later submissions; the device must have none now. */
+/* Sets the timeout for later submissions; the device must have no submission now. */
 void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms);
 /*
- * Waits until all submissions pushed so far have signalled and the callbacks of the last fence have
- * run: a waiter on that fence alone may return before its callbacks ran. Returns 0 or -ETIME.
+ * Waits until all submissions pushed so far have signalled and the callbacks of each line's last
+ * fence have run: a waiter on a fence may return before its callbacks ran. Returns 0 or -ETIME.
  */
 int pagoda_test_queue_settle(struct pagoda_queue *queue);
 
 /*
- * Expects that a signalled fence of the kind of timeline with the name @name uses nothing of this
- * module, except a name that is never freed, and that the DRM scheduler's own members are as
- * the scheduler set them: @sched, read before the fence signalled, and a parent.
+ * Expects of a signalled scheduler fence, whose timeline's name is @name, that it uses nothing of
+ * this module, except a name that is never freed, and that its members are as the DRM scheduler set
+ * them: sched is @sched, which was read before the fence signalled, and there is a parent.
  */
 void pagoda_test_expect_kept(struct kunit *test, struct dma_fence *fence, const char *name,
 			     const void *sched);
 /*
- * Expects that a fence, not signalled yet, tells these names; the fence of a device's work does so
- * only on kernels on which such a fence drops its operations when it signals.
+ * Expects that a fence, not signalled yet, shows these names; but not of the fence of a device's
+ * work on kernels on which such a fence doesn't drop its operations when it signals.
  */
 void pagoda_test_expect_name(struct kunit *test, struct dma_fence *fence, const char *driver,
 			     const char *timeline);
 /* Returns the scheduler that a scheduler's fence points to. */
 const void *pagoda_test_fence_sched(struct kunit *test, struct dma_fence *fence);
 
-/* Returns a fence that the test signals. */
+/* Returns a new fence, a reference, which the test has to signal. */
 struct dma_fence *pagoda_test_fence(struct kunit *test);
 /* Returns whether pagoda_test_fence() made the fence, which hasn't signalled. */
 bool pagoda_is_test_fence(const struct dma_fence *fence);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Lines of a paging queue: order within a line and between lines, numbers, recovery, the end. */
+/*
+ * Lines of a paging queue: order within a line and between lines, numbers of submissions, recovery,
+ * lines that were put, waits for lines, and submissions that are given up after a reset.
+ */
 #include <linux/delay.h>
 #include "queue/internal.h"
 #include "queue_helpers.h"
@@ -21,7 +24,7 @@ static void line_expect_waits(struct pagoda_queue_test *t, struct dma_fence *fen
 	KUNIT_EXPECT_EQ(t->test, 0l, dma_fence_wait_timeout(fence, false, HZ / 20));
 }
 
-/* What waits in a line holds up that line only; the number is given when a submission is sent. */
+/* A submission that waits holds up only its line; submissions get their numbers when sent. */
 static void line_passes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -44,7 +47,10 @@ static void line_passes(struct kunit *test)
 	pagoda_line_put(line);
 }
 
-/* A dependency in another line is waited for until it is sent, and not until it is executed. */
+/*
+ * A submission that depends on a submission in another line waits until the latter is sent, and not
+ * until it is executed.
+ */
 static void line_depends(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -74,7 +80,10 @@ static void line_depends(struct kunit *test)
 	pagoda_line_put(line);
 }
 
-/* After a failure the device gets what is in flight again, in the order in which it was sent. */
+/*
+ * After faults the device gets the submissions in flight of all lines again, in the order in which
+ * they were sent: each packet is executed once.
+ */
 static void line_recovers(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -99,7 +108,7 @@ static void line_recovers(struct kunit *test)
 		pagoda_line_put(lines[i]);
 }
 
-/* A line that was put still executes what it has. */
+/* Submissions of a line are still executed after the line was put. */
 static void line_put_drains(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -120,7 +129,10 @@ static void line_put_drains(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, t->nr_lost);
 }
 
-/* Waiting for the queue waits for all lines; a line counts what isn't finished. */
+/*
+ * pagoda_queue_wait_idle() waits for all lines; pagoda_line_armed_jobs() counts the submissions of
+ * a line that aren't finished.
+ */
 static void line_is_waited_for(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -142,8 +154,8 @@ static void line_is_waited_for(struct kunit *test)
 }
 
 /*
- * What was armed before a reset of the whole device is given up, also if its line hands it over
- * only when others, armed after the restart, are executed already.
+ * A submission that was armed before a reset of the whole device is given up, even if its line
+ * hands it over only when submissions that were armed after the restart are executed already.
  */
 static void line_gives_up(struct kunit *test)
 {
@@ -161,7 +173,7 @@ static void line_gives_up(struct kunit *test)
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_HELD);
 	fresh = pagoda_queue_test_push(t, 1, NULL);
 	msleep(20);
-	/* Handed over behind a submission that the device has, and before another one. */
+	/* Now the old submission is handed over, behind one that the device has, before another. */
 	dma_fence_signal(gate);
 	dma_fence_put(gate);
 	msleep(20);

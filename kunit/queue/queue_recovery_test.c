@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The paging timeline when the device refuses, loses, forgets or dies. In every case each packet is
- * executed exactly once and in order, by the device or by the CPU.
+ * The paging queue when the device refuses, loses or doesn't complete submissions, or can't be
+ * reset: each packet is executed exactly once and in order, by the device or by the CPU. If the CPU
+ * fails, too, the submission is reported as lost.
  */
 #include <linux/debug_locks.h>
 #include <linux/delay.h>
@@ -11,7 +12,7 @@
 
 #define PAGODA_UNITS	4
 
-/* Holds the device until it has @count submissions, then lets it execute them. */
+/* Pushes @count submissions, and lets the device execute them only when it has all of them. */
 static void recovery_push(struct pagoda_queue_test *t, struct dma_fence **fences, u32 count)
 {
 	u32 i;
@@ -50,7 +51,8 @@ static void recovery_interrupt_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(dma_fence_get(fences[0])));
 	pagoda_fake_transport_wait_silent(t->fake);
 	/*
-	 * The device answered 3 and 4, but fences signal in order: theirs wait for the fence of 2.
+	 * The device answered submissions 3 and 4, but fences signal in order: those of 3 and 4
+	 * wait for the fence of 2.
 	 */
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[1]));
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[3]));
@@ -118,8 +120,8 @@ static void recovery_fault_name(const struct pagoda_recovery_fault *fault, char 
 KUNIT_ARRAY_PARAM(pagoda_recovery_fault, recovery_faults, recovery_fault_name);
 
 /*
- * One packet of the second of four submissions fails as often as retries are allowed: the
- * submission is resumed at that packet, and nothing is executed twice.
+ * One packet of the second of four submissions fails once or twice, for which replays are allowed:
+ * the submission is resumed at that packet, and nothing is executed twice.
  */
 static void recovery_fault_resumes(struct kunit *test)
 {
@@ -156,7 +158,10 @@ static void recovery_hang_resumes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, stats.polled);
 }
 
-/* Waits until the device is being reset, after it reported a fault or the watchdog expired. */
+/*
+ * Waits until the reset of the device's queue has begun. If @trouble is a hang, has the watchdog
+ * find the hang before; after a fault the reset begins by itself.
+ */
 static void recovery_wait_reset(struct pagoda_queue_test *t, enum pagoda_fake_trouble trouble)
 {
 	u32 i;
@@ -169,8 +174,8 @@ static void recovery_wait_reset(struct pagoda_queue_test *t, enum pagoda_fake_tr
 }
 
 /*
- * Nothing is sent to the device while it is being reset, whether after a fault that it reported or
- * a hang that the watchdog found.
+ * Expects that nothing is sent to the device while its queue is being reset because of @trouble: a
+ * fault that the device reported, or a hang that the watchdog found.
  */
 static void recovery_hold(struct kunit *test, enum pagoda_fake_trouble trouble)
 {
@@ -205,7 +210,7 @@ static void recovery_new_work_waits_for_watchdog(struct kunit *test)
 	PAGODA_PROVES(C23);
 }
 
-/* Nothing is sent from the device's report of a fault on, although its reset can't begin yet. */
+/* Nothing is sent from the device's report of a fault on, although the reset hasn't begun yet. */
 static void recovery_new_work_waits_for_begin(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -228,8 +233,8 @@ static void recovery_new_work_waits_for_begin(struct kunit *test)
 }
 
 /*
- * After a reset the submissions the device had come first again, with their numbers, order and
- * bytes (C186).
+ * Expects that after a reset because of @trouble the submissions that the device had are sent again
+ * first, with the same numbers, order and bytes (C186).
  */
 static void recovery_resubmit(struct kunit *test, enum pagoda_fake_trouble trouble)
 {
@@ -268,8 +273,8 @@ static void recovery_hang_resubmits(struct kunit *test)
 }
 
 /*
- * When retries are used up, the CPU executes the rest of the submission, and the device continues
- * with the next one.
+ * When the device has failed at a packet more often than replays are allowed, the CPU executes the
+ * rest of the submission, and the device continues with the next submission.
  */
 static void recovery_cpu_rescues(struct kunit *test)
 {
@@ -291,8 +296,8 @@ static void recovery_cpu_rescues(struct kunit *test)
 }
 
 /*
- * Two packets of a submission fail, each as often as retries are allowed: they are counted apart,
- * and the device executes both.
+ * Two packets of a submission fail, each as often as replays are allowed: the failures of each
+ * packet are counted apart, and the device executes both packets in the end.
  */
 static void recovery_faults_apart(struct kunit *test)
 {
@@ -339,7 +344,7 @@ static void recovery_lost(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* Every submission fails at every packet: the CPU executes all of them, in order. */
+/* The device always fails at the first packet: the CPU executes all submissions, in order. */
 static void recovery_all_fail(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -412,7 +417,7 @@ static void recovery_late_answers(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* When the device is gone and the CPU fails, every fence signals with -EIO, after lost(). */
+/* The device is gone and the CPU fails: every fence signals with -EIO, after a call of lost(). */
 static void recovery_device_gone(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -445,7 +450,7 @@ static void recovery_lie_name(const struct pagoda_reset_result *lie, char *name)
 
 KUNIT_ARRAY_PARAM(pagoda_recovery_lie, recovery_lies, recovery_lie_name);
 
-/* An impossible answer to a reset counts as no answer: the CPU takes over. */
+/* A reset that reports impossible progress counts as failed: the CPU executes the rest. */
 static void recovery_reset_lies(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -480,7 +485,10 @@ static void recovery_stop_in_trouble(struct kunit *test)
 	recovery_expect_all(t, fences, 4);
 }
 
-/* All troubles at once, many times; the seed decides which submission gets which. */
+/*
+ * Eight troubles of random kinds, each up to four times, at submissions and packets that a
+ * constant seed chooses: each packet of 48 submissions is executed once.
+ */
 static void recovery_storm(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -503,7 +511,8 @@ static void recovery_storm(struct kunit *test)
 }
 
 /*
- * Runs last: lockdep turns itself off when it reports an allocation or a lock in the wrong place.
+ * Runs last, and expects that lockdep is still on: lockdep turns itself off when it reports an
+ * allocation or a lock in the wrong place.
  */
 static void recovery_lockdep_is_content(struct kunit *test)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The paging timeline without trouble: order, dependencies, memory. */
+/*
+ * The paging queue without trouble: order, dependencies, memory of submissions, measured times, the
+ * history, execution by the CPU only; the end of a queue, and fences that outlive the queue.
+ */
 #include <linux/delay.h>
 #include <linux/dma-resv.h>
 #include <linux/ktime.h>
@@ -78,7 +81,7 @@ static void queue_dependencies(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* Only fences of the requested usage in a reservation are waited for. */
+/* A submission that waits for a reservation's fences up to WRITE doesn't wait for READ's. */
 static void queue_dependencies_resv(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -168,7 +171,7 @@ static void queue_sizes(struct kunit *test)
 		KUNIT_EXPECT_PTR_EQ(test, submission->data + submission->size, submission->priv);
 		pagoda_submission_put(submission);
 	}
-	/* More than there is gives the most there is, also of private data alone. */
+	/* A request for too much, here of private data, gives the largest submission. */
 	submission = pagoda_queue_get(t->queue, NULL, 1, U32_MAX);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
 	KUNIT_EXPECT_EQ(test, t->args.buffer_size, submission->size);
@@ -176,7 +179,7 @@ static void queue_sizes(struct kunit *test)
 	pagoda_submission_put(submission);
 }
 
-/* Bytes count as in flight from arm until the device has executed the submission. */
+/* A submission's memory counts as in flight from arm until soon after its execution. */
 static void queue_busy_bytes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -257,7 +260,7 @@ static void queue_history(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, recent.wrong);
 }
 
-/* A visit of the history that takes long; @last is the number of the last submission. */
+/* A visit of the history that takes long; @last is the number of the last submission pushed. */
 struct pagoda_keep {
 	struct pagoda_queue_test *t;
 	u64 last;
@@ -266,8 +269,8 @@ struct pagoda_keep {
 };
 
 /*
- * Pushes so many submissions that none of those visited is among the last ones any more, and all
- * buffers are used again.
+ * Pushes so many submissions that the history has none of the submissions that are being visited
+ * any more, and all free buffers are used again.
  */
 static void keep_go_on(struct pagoda_keep *keep)
 {
@@ -361,7 +364,7 @@ static void queue_cpu_only_fails(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* Many submissions, completed at once or later: each is executed once, without recovery. */
+/* 10000 submissions, executed at push or by a work item: all are sent once, without recovery. */
 static void queue_stress(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -426,7 +429,10 @@ static void queue_fence_outlives_queue(struct kunit *test)
 	dma_fence_put(fence);
 }
 
-/* A queue whose fences are kept leaves no more memory behind than the queue before. */
+/*
+ * Fences of several queues, one after the other, are kept. On kernels that read names of signalled
+ * fences the queues share the memory of one scheduler, which is never freed, instead of one each.
+ */
 static void queue_kept_fences_are_bounded(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);

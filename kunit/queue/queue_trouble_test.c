@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Trouble that comes in pairs, and time that is measured from the wrong moment: what the paging
- * queue and the engines do between a failure and the end of its recovery, and which silence of the
- * device counts. No result depends on how long a test takes.
+ * Paging queue and engines: what is sent between a failure and its recovery; a second failure
+ * behind or in the recovery of the first; from which moment on the device's silence counts as a
+ * hang; which time is measured as the device's work. No result depends on how long a test takes.
  */
 #include <linux/delay.h>
 #include <linux/ktime.h>
@@ -90,7 +90,10 @@ static void trouble_waits_for_recovery(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* When the watchdog first finds a lost interrupt, it stays armed, and finds the hang behind it. */
+/*
+ * After the watchdog found a completion whose interrupt was lost, it stays armed, and finds that
+ * the device hangs at the next submission.
+ */
 static void trouble_behind_lost_interrupt(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -185,7 +188,7 @@ static void trouble_measured(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
 	KUNIT_EXPECT_LE(test, t->measured_ns, ktime_to_ns(ktime_sub(ktime_get(), begun)));
 	KUNIT_EXPECT_EQ(test, UNITS * 8, t->measured_bytes);
-	/* The time of earlier submissions doesn't count either. */
+	/* The time of earlier submissions doesn't count for a later one either. */
 	t->measured_ns = 0;
 	begun = ktime_get();
 	pagoda_queue_test_push_many(t, fences, ARRAY_SIZE(fences), UNITS);
@@ -235,7 +238,7 @@ static void trouble_in_the_replay(struct kunit *test)
 		usleep_range(100, 200);
 	KUNIT_ASSERT_TRUE(test, t->fake->hangs);
 	KUNIT_EXPECT_EQ(test, 16, t->fake->log[1].start);
-	/* The device counts from the request's begin again. */
+	/* The reset reports the submission's begin, in spite of the two packets executed before. */
 	t->fake->lie = (struct pagoda_reset_result) { .seqno = 0, .offset = 0 };
 	t->fake->reset_lies = true;
 	pagoda_queue_test_expire(t);
@@ -298,7 +301,7 @@ static void trouble_looks_in_time(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* A thread that asks for a reset of the whole device. */
+/* A work item that asks for a reset of the whole device; @returned: the call is over. */
 struct trouble_asker {
 	struct pagoda_queue_test *t;
 	int ret;
@@ -480,7 +483,7 @@ static void engine_silence(struct kunit *test)
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
 	engine_look(t);
-	/* The time of a reset for another reason doesn't count for the second job. */
+	/* The time for which the engines are held doesn't count for the second job. */
 	pagoda_engines_hold(t->engines);
 	engine_long_ago(t);
 	pagoda_engines_resume(t->engines);
@@ -495,7 +498,7 @@ static void engine_silence(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* The watchdog looks after jobs that an engine had before it was held. */
+/* After a hold of the engines, the watchdog is armed again for jobs that they had before. */
 static void engine_is_watched_again(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -561,7 +564,7 @@ static void engine_untold_isnt_lost(struct kunit *test)
 	pagoda_fake_transport_let(t->fake[0], 2);
 	pagoda_fake_transport_wait_silent(t->fake[0]);
 	pagoda_engines_hold(t->engines);
-	/* As the recovery of the paging queue does. */
+	/* A reset calls pagoda_engines_lost() in the dma_fence signalling path, too. */
 	cookie = dma_fence_begin_signalling();
 	pagoda_engines_lost(t->engines);
 	dma_fence_end_signalling(cookie);
@@ -573,7 +576,7 @@ static void engine_untold_isnt_lost(struct kunit *test)
 	pagoda_engines_resume(t->engines);
 }
 
-/* An engine's busy time counts time with several jobs once, and idle time not at all. */
+/* Time in which an engine has several jobs counts once in its busy time, idle time not at all. */
 static void engine_busy_time(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -599,7 +602,7 @@ static void engine_busy_time(struct kunit *test)
 		busy = pagoda_exec_test_stats(t, 0).busy_ns;
 		KUNIT_EXPECT_LE(test, busy, total);
 		KUNIT_EXPECT_GE(test, busy, (n + 1) * 3 * 20 * NSEC_PER_MSEC * 3 / 4);
-		/* idle */
+		/* While the engine is idle the busy time stays. */
 		msleep(50);
 		KUNIT_EXPECT_EQ(test, busy, pagoda_exec_test_stats(t, 0).busy_ns);
 	}

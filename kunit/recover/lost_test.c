@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lost paging operations that leave the device with a mapping it must not use: the device is reset,
- * and the rebuild brings its mappings up to date.
+ * Lost paging operations that leave the device with a mapping that it must not use: the device is
+ * reset, and the rebuild brings the device's mappings up to date. A lost copy causes no reset.
  */
 #include <linux/sizes.h>
 #include "rig/rig.h"
@@ -9,10 +9,10 @@
 
 #define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
 #define HERE		SZ_4M
-#define FAR		(16ull * SZ_1G)	/* needs a larger root */
+#define FAR		(16ull * SZ_1G)	/* an address that needs a larger root table */
 #define PAGES		8
 
-/* The CPU reaches no VRAM of the rig, so it can't execute copies in the device's place. */
+/* Creates a rig whose VRAM the CPU can't reach: the CPU can't copy in place of the device. */
 static struct pagoda_rig *lost_rig(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .no_window = true, .pt_levels = 2 };
@@ -28,7 +28,7 @@ static struct pagoda_bo *lost_in_vram(struct pagoda_rig *rig)
 	return bo;
 }
 
-/* Returns the first bytes of an allocation in VRAM, which are contiguous. */
+/* Returns where the test finds the first bytes of an allocation in VRAM, which are contiguous. */
 static const void *lost_memory(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct pagoda_vram_cursor cur;

@@ -21,13 +21,13 @@ static int fault_access(unsigned long at)
 	return ret;
 }
 
-/* The device's TTM functions, and how many page table entries faults have added. */
+/* TTM functions for the test, and how many CPU page-table entries faults have added with them. */
 struct fault_hook {
 	struct ttm_device_funcs funcs;
 	u32 added;
 };
 
-/* A reset begins while the first page table entry is being added. */
+/* io_mem_pfn() of the test: as if a reset began while a fault adds the first page-table entry. */
 static unsigned long fault_hook_pfn(struct ttm_buffer_object *bo, unsigned long offset)
 {
 	struct fault_hook *hook = container_of(bo->bdev->funcs, struct fault_hook, funcs);
@@ -38,8 +38,8 @@ static unsigned long fault_hook_pfn(struct ttm_buffer_object *bo, unsigned long 
 }
 
 /*
- * A reset that begins after a fault looked for one leaves no mapping of VRAM: the fault takes its
- * page table entry back, and the access faults again after the reset.
+ * A reset that begins after a fault has looked for a reset leaves no CPU mapping of VRAM: the fault
+ * takes its page-table entry back, and the access faults again after the reset.
  */
 static void fault_meets_reset(struct kunit *test)
 {
@@ -62,7 +62,7 @@ static void fault_meets_reset(struct kunit *test)
 	WRITE_ONCE(rig->vidmm->reset->hidden, false);
 	KUNIT_EXPECT_EQ(test, 0, fault_access(at));
 	KUNIT_EXPECT_EQ(test, 2, hook->added);
-	/* Without a reset the page table entry stays. */
+	/* Without a reset the page-table entry stays. */
 	KUNIT_EXPECT_EQ(test, 0, fault_access(at));
 	KUNIT_EXPECT_EQ(test, 2, hook->added);
 	rig->vidmm->ttm.funcs = funcs;

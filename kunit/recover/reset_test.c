@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Resets of the whole device on the rig, where VRAM holds poison afterwards: what is lost, what
- * isn't, and that everything works again, in every update mode.
+ * isn't, which contexts are banned, and that everything works again, in every update mode. Also
+ * resets that fail, and the limit of resets.
  */
 #include <linux/delay.h>
 #include <linux/prandom.h>
@@ -37,7 +38,7 @@ static void reset_map(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagod
 	KUNIT_ASSERT_EQ(rig->test, 0, vmt_map(vm, bo, address, 0, PAGES * PAGE_SIZE, 0));
 }
 
-/* Expects the address to lead to the allocation, page by page. */
+/* Expects that @va and the addresses behind it lead to the allocation's PAGES pages. */
 static void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm *vm,
 				struct pagoda_bo *bo, u64 va)
 {
@@ -88,7 +89,7 @@ static u32 reset_unmaps(struct pagoda_rig *rig, u64 page, u32 from)
 	return count;
 }
 
-/* Expects that the allocation can be moved everywhere and keeps its content. */
+/* Gives the allocation new content, and expects that moves to all places keep this content. */
 static void reset_expect_works(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed)
 {
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
@@ -114,8 +115,8 @@ static void reset_expect_lost(struct pagoda_rig *rig, struct pagoda_bo *bo)
 }
 
 /*
- * A reset of the idle device: content of VRAM is lost, announced once and zero; other content
- * stays, and all mappings of VMs and the aperture are there again.
+ * A reset of the idle device: content of VRAM is lost, which the device is told once, and replaced
+ * by zeros; other content stays, and all mappings of VMs and the aperture are there again.
  */
 static void reset_idle(struct kunit *test)
 {
@@ -148,7 +149,7 @@ static void reset_idle(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, pages, 4));
 	reset_expect_mapped(rig, vm, vram, HERE);
 	reset_expect_mapped(rig, vm, pages, HERE + SZ_1G);
-	/* Through the mapping of the aperture, too. */
+	/* The copy to VRAM reads the content through the aperture's mapping. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bound));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bound, 3));
 	reset_expect_works(rig, vram, 5);
@@ -160,7 +161,7 @@ static void reset_idle(struct kunit *test)
 	pagoda_rig_close(pages);
 }
 
-/* After a reset, unused VRAM doesn't count as zeroed any more: a new allocation is zero. */
+/* After a reset unused VRAM doesn't count as zeroed: an allocation's first placement is zero. */
 static void reset_leaves_nothing_clean(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -175,8 +176,8 @@ static void reset_leaves_nothing_clean(struct kunit *test)
 }
 
 /*
- * A reset while moves in both directions and page table changes are under way: their content is
- * lost, their fences signal, and the tables are right again.
+ * A reset while moves in both directions and changes of page tables are under way: the content that
+ * moves is lost, the fences of the moves signal, and the page tables are right again.
  */
 static void reset_in_flight(struct kunit *test)
 {
@@ -252,8 +253,8 @@ static void reset_contexts(struct kunit *test)
 }
 
 /*
- * The device's own notice of a reset leads to a rebuild at once: content of VRAM is lost, mappings
- * are there again.
+ * The device reports that it was reset: the driver resets and rebuilds the device at once; content
+ * of VRAM is lost, mappings are there again.
  */
 static void reset_by_the_device(struct kunit *test)
 {
@@ -303,8 +304,8 @@ static void reset_twice(struct kunit *test)
 }
 
 /*
- * When the paging queue can't be reset, the device is. Contexts of a VM that maps the allocation in
- * the failed operation are banned, others aren't.
+ * If the paging queue can't be reset, the whole device is. Contexts of a VM that maps the
+ * allocation in the failed operation are banned, others aren't.
  */
 static void reset_escalates(struct kunit *test)
 {
@@ -337,7 +338,7 @@ static void reset_escalates(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_RESET, state.state);
 	pagoda_context_state(contexts[1], &state);
 	KUNIT_EXPECT_EQ(test, 0, state.state);
-	/* The CPU hasn't taken over. */
+	/* The device executes paging again: the CPU hasn't taken over. */
 	reset_expect_works(rig, bo, 3);
 	reset_expect_works(rig, other, 4);
 	KUNIT_EXPECT_EQ(test, 1, rig->fake->resets);
@@ -486,7 +487,7 @@ static void reset_repeats_the_root(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* When the reset fails, the CPU does the paging, and the device isn't asked again. */
+/* If the reset fails, the CPU executes paging, and the device gets no further command. */
 static void reset_fails(struct kunit *test)
 {
 	const struct ttm_place seen = {
@@ -598,7 +599,7 @@ static void reset_adds_up_losses(struct kunit *test)
 		pagoda_rig_close(bos[i]);
 }
 
-/* More than PAGODA_RESET_LIMIT resets in PAGODA_RESET_SECONDS end with -ENODEV. */
+/* After PAGODA_RESET_LIMIT resets in PAGODA_RESET_SECONDS the next one fails with -ENODEV. */
 static void reset_limit(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -610,14 +611,14 @@ static void reset_limit(struct kunit *test)
 	/* The oldest reset is too long ago to count. */
 	reset->times[0] = jiffies - (PAGODA_RESET_SECONDS + 1) * HZ;
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ENGINE));
-	/* A reset on request is allowed, but counts. */
+	/* A reset that a user asks for is allowed in spite of the limit. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ENGINE));
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_vidmm_reset(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, PAGODA_RESET_LIMIT + 2, pagoda_reset_epoch(rig->vidmm));
 }
 
-/* Pages in the device MMU of allocations that are freed during a reset are freed, too. */
+/* The device MMU keeps no pages of allocations that are closed during a reset. */
 static void reset_frees_pages(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -638,8 +639,8 @@ static void reset_frees_pages(struct kunit *test)
 }
 
 /*
- * An allocation that is offered, closed and still used is left to TTM by the rebuild: its content
- * is discarded once, when it is idle.
+ * The rebuild leaves an allocation that is offered, closed and still used to TTM: its content is
+ * discarded once, when the allocation is idle.
  */
 static void reset_leaves_the_dead(struct kunit *test)
 {
@@ -656,7 +657,7 @@ static void reset_leaves_the_dead(struct kunit *test)
 	pagoda_rig_close(dead);
 	discarded = atomic64_read(&rig->vidmm->stats.discarded);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
-	/* The rebuild leaves it out. Its last notice to the device waits for the fence. */
+	/* The rebuild leaves the closed allocation out; its last notice waits for the fence. */
 	schedule_timeout_uninterruptible(HZ / 10 ?: 1);
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
@@ -668,7 +669,7 @@ static void reset_leaves_the_dead(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* If an engine can't be reset, the device is. Only the context of the faulty job is banned. */
+/* If an engine can't be reset, the whole device is; only the faulty job's context is banned. */
 static void reset_of_an_engine(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -687,7 +688,7 @@ static void reset_of_an_engine(struct kunit *test)
 	state = submit_state(guilty).state;
 	KUNIT_EXPECT_NE(test, 0, state & DRM_PAGODA_CONTEXT_BANNED);
 	KUNIT_EXPECT_EQ(test, 0, submit_state(other).state & DRM_PAGODA_CONTEXT_BANNED);
-	/* The other client's code was in VRAM, too. */
+	/* The other client's commands were in VRAM, too, and are lost: write them again. */
 	KUNIT_EXPECT_EQ(test, 0, submit_word(rig, bo, 0));
 	other->used = 0;
 	other->start = 0;
@@ -740,7 +741,7 @@ static void reset_step(struct reset_random *r)
 	}
 }
 
-/* Each allocation has its content, or was lost and has zeros. */
+/* Expects that each allocation has its content, or zeros if lost; then gives it new content. */
 static void reset_check(struct reset_random *r)
 {
 	struct pagoda_rig *rig = r->rig;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Resets with work under way: submissions that were interrupted come first again, a device that was
- * reset does nothing until it is restarted, and a coredump tells what failed.
+ * reset does nothing until it is rebuilt, contexts are marked as reset only if content was lost,
+ * and a coredump tells what failed. Also simultaneous requests, submissions that were never sent,
+ * and jobs that haven't begun.
  */
 #include <linux/delay.h>
 #include <linux/string.h>
@@ -19,7 +21,7 @@
 #define MAPPINGS	3000
 #define PAGES		4
 #define BOS		4
-#define MANY		(PAGODA_FAKE_DEPTH + 4)	/* more than the device has room for */
+#define MANY		(PAGODA_FAKE_DEPTH + 4)	/* more submissions than the ring has room for */
 
 static struct pagoda_bo *work_bo(struct pagoda_rig *rig, u32 seed, bool in_vram)
 {
@@ -51,8 +53,9 @@ static u32 work_copied(struct pagoda_rig *rig, const struct pagoda_bo *bo, u32 f
 }
 
 /*
- * Evicts allocations, of which one fails @times times, and returns while the queue is being reset
- * for it: the number of packets that were executed before.
+ * Evicts BOS new allocations from VRAM; the copy of out[@failing] fails @times times. Waits until
+ * the reset of the paging queue because of that has begun, and returns the number of notes that the
+ * rig's log had before the evictions.
  */
 static u32 work_evict(struct pagoda_rig *rig, struct pagoda_bo **out, u32 failing, u32 times,
 		      u32 delay_ms)
@@ -79,8 +82,8 @@ static u32 work_evict(struct pagoda_rig *rig, struct pagoda_bo **out, u32 failin
 }
 
 /*
- * The queue is reset in the middle of evictions while another move is requested: each copy is
- * executed once, in order, before the new one, and no content is lost.
+ * The paging queue is reset in the middle of evictions while another move is requested: each copy
+ * is executed once, in order, before the requested move's copy, and no content is lost.
  */
 static void work_evicting(struct kunit *test)
 {
@@ -114,8 +117,8 @@ static void work_evicting(struct kunit *test)
 }
 
 /*
- * The device is reset as a whole while the queue is being reset in the middle of evictions: each
- * allocation has its content, or is marked lost and zero.
+ * The device is reset as a whole while the paging queue is being reset in the middle of evictions:
+ * each allocation has its content, or is marked lost and zero.
  */
 static void work_evicting_adapter(struct kunit *test)
 {
@@ -144,7 +147,7 @@ static void work_evicting_adapter(struct kunit *test)
 	pagoda_rig_close(stays);
 }
 
-/* Visible effects of the device's activity. */
+/* Effects by which the test would see that the device works. */
 struct work_seen {
 	u32 accesses;
 	u32 submits;
@@ -167,7 +170,7 @@ static struct work_seen work_look(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	};
 }
 
-/* A call that another thread makes. */
+/* A call that a work item makes: arguments and results. */
 struct work_call {
 	struct work_struct work;
 	struct submit_client *client;
@@ -197,7 +200,7 @@ static void work_submit(struct work_struct *work)
 
 /*
  * A job that never ends and moves are under way. Once the reset has returned, the device accesses
- * no memory and gets no request until it is restarted, whatever clients ask for. The restart waits
+ * no memory and gets no request until it is rebuilt, whatever clients ask for. The rebuild waits
  * while the test is in a section.
  */
 static void work_stands_still(struct kunit *test)
@@ -256,7 +259,8 @@ static void work_stands_still(struct kunit *test)
 
 /*
  * Paging that is requested while the device isn't rebuilt is given up, and its content is lost. A
- * job that was created between the reset and that loss is cancelled, not at fault.
+ * job that was created between the reset and that loss would end with -ECANCELED, as a job that is
+ * lost to the reset.
  */
 static void work_loses_to_the_reset(struct kunit *test)
 {
@@ -277,7 +281,7 @@ static void work_loses_to_the_reset(struct kunit *test)
 	pagoda_rig_close(in);
 }
 
-/* Emits a notice. A notice that is given up isn't reported to any object. */
+/* Emits a notice about the allocation. If the notice is given up, the allocation isn't marked. */
 static void work_notify(struct pagoda_rig *rig, const struct pagoda_bo *bo)
 {
 	struct pagoda_paging_op op = {
@@ -355,7 +359,7 @@ static void work_opens(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* ---- What is written down -------------------------------------------------------- */
+/* ---- Coredumps ------------------------------------------------------------------- */
 
 /* Waits for the pending coredump and returns its text. */
 static const char *work_text(struct pagoda_rig *rig)
@@ -379,9 +383,9 @@ static void work_expect_line(struct kunit *test, const char *text, const char *f
 }
 
 /*
- * The engine is held until the submission has returned, which takes the VM's lock: otherwise chance
- * decides whether the coredump finds that lock free. If @locked, the caller takes the lock during
- * the fault.
+ * Has a job of the client fault at @address. The engine is held until SUBMIT, which takes the VM's
+ * lock, has returned: otherwise chance decides whether the coredump finds that lock free. If
+ * @locked, this function holds the VM's lock during the fault.
  */
 static void work_fault_with(struct submit_client *client, u64 address, bool locked)
 {
@@ -435,7 +439,7 @@ static void work_writes_faults_down(struct kunit *test)
 	work_expect_line(test, text, "paging queue:\nexecutes: device\nseqno: armed ");
 	work_expect_line(test, text, " UPDATE_PAGE_TABLE alloc=");
 	work_expect_line(test, text, "resets: 0\n");
-	/* A second failure within the pause writes no coredump, however long the first one took. */
+	/* A failure before the time coredump->after, which is set far away here, isn't dumped. */
 	rig->vidmm->coredump->after = jiffies + MAX_JIFFY_OFFSET;
 	work_fault(worse, HERE);
 	KUNIT_EXPECT_NULL(test, strstr(work_text(rig), "on exec0"));
@@ -481,7 +485,7 @@ static void work_writes_not_too_much(struct kunit *test)
 	submit_client_end(bad);
 }
 
-/* The coredump of a device reset shows the queue as it was before anything was given up. */
+/* The coredump of a reset of the device shows the paging queue before work is given up. */
 static void work_writes_losses_down(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -500,18 +504,18 @@ static void work_writes_losses_down(struct kunit *test)
 	pagoda_reset_wait(rig->vidmm);
 	text = work_text(rig);
 	work_expect_line(test, text, "cause: reset of the device (paging)\n");
-	/* Before anything was given up. */
+	/* The text is from before anything was given up. */
 	work_expect_line(test, text, "executes: device, held, closed\n");
 	work_expect_line(test, text, "lost: 0");
 	work_expect_line(test, text, "resets: 1");
 	pagoda_rig_close(bo);
 }
 
-/* ---- Requests that meet ---------------------------------------------------------- */
+/* ---- Simultaneous requests; submissions not sent, jobs not begun ------------------ */
 
 #define LIMIT		(300 * HZ)
 
-/* A thread that requests a reset of the device for @reason; @ret is the result. */
+/* A work item that requests a reset of the device for @reason; @ret is the result. */
 struct work_asker {
 	struct pagoda_rig *rig;
 	enum pagoda_reset_reason reason;
@@ -705,7 +709,7 @@ static void work_traces_one_number(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Waits until the device is rebuilt; gives up after five seconds. */
+/* Waits until the device is rebuilt, five seconds at most; returns whether it is. */
 static bool work_is_rebuilt(struct pagoda_rig *rig)
 {
 	unsigned long end = jiffies + 5 * HZ;
@@ -716,8 +720,9 @@ static bool work_is_rebuilt(struct pagoda_rig *rig)
 }
 
 /*
- * The rebuild doesn't wait for a job that has memory but hasn't begun: the job waits for a fence of
- * another device. Nor does the rebuild wait for the job because of an allocation that is offered.
+ * The rebuild doesn't wait for a job that has memory but hasn't begun, because the job waits for a
+ * fence of another device; not even to have an offered allocation, which the job may use, leave
+ * VRAM.
  */
 static void work_has_not_begun(struct kunit *test)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The machine sleeps, on the rig, where VRAM holds poison afterwards: no content is lost, work that
- * waited continues, and a sleep that is refused loses nothing.
+ * waited continues, and a sleep that is refused or called off loses nothing. Also a device that
+ * doesn't wake, and resets that come together with a sleep.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -19,7 +20,7 @@
 #define POISON		0x5a
 #define LIMIT		(300 * HZ)
 
-/* Takes the device's power away and back: it forgets all but @preserved bytes of VRAM. */
+/* Takes the device's power away and back: all but the first @preserved bytes of VRAM is lost. */
 static void suspend_power(struct pagoda_rig *rig, u64 preserved)
 {
 	pagoda_fake_transport_lose(rig->fake);
@@ -34,7 +35,10 @@ static u64 suspend_preserved(struct pagoda_rig *rig, enum pagoda_sleep kind)
 					      rig->info.preserved_hibernate;
 }
 
-/* Sleeps and wakes, after pagoda_vidmm_prepare_sleep(). */
+/*
+ * Has the device sleep after pagoda_vidmm_prepare_sleep(), lose its power, and wake. Expects that
+ * VRAM is hidden from the CPU, and that the device gets no command, while the device sleeps.
+ */
 static void suspend_nap(struct pagoda_rig *rig, enum pagoda_sleep kind)
 {
 	u32 controls;
@@ -52,13 +56,13 @@ static void suspend_sleep(struct pagoda_rig *rig, enum pagoda_sleep kind)
 {
 	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, kind));
 	suspend_nap(rig, kind);
-	/* The hibernation image is written while the device is awake. */
+	/* Hibernation wakes the device to write the image, then has it sleep again. */
 	if (kind == PAGODA_SLEEP_HIBERNATE)
 		suspend_nap(rig, kind);
 	pagoda_vidmm_end_sleep(rig->vidmm);
 }
 
-/* Expects that no loss occurred and that clients see no reset. */
+/* Expects that no content was lost and that clients see no reset. */
 static void suspend_expect_no_loss(struct pagoda_rig *rig)
 {
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_reset_count(rig->vidmm));
@@ -117,7 +121,7 @@ static void suspend_keeps_content(struct kunit *test)
 	close_all(bos, ARRAY_SIZE(bos));
 }
 
-/* A tiled allocation whose rows the CPU wrote into a window only keeps that content. */
+/* A tiled allocation keeps content that the CPU has written only to its swizzling window. */
 static void suspend_keeps_tiles(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -172,7 +176,7 @@ static void suspend_keeps_nothing_dead(struct kunit *test)
 	dma_fence_put(late.fence);
 }
 
-/* After sleep, unused VRAM doesn't count as zeroed any more: a new allocation is zero. */
+/* After sleep unused VRAM doesn't count as zeroed: an allocation's first placement is zero. */
 static void suspend_leaves_nothing_clean(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -185,7 +189,7 @@ static void suspend_leaves_nothing_clean(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Mappings, registers in save areas, and a monitored fence's value survive. */
+/* Mappings, registers in save areas, and a monitored fence's value survive sleeps. */
 static void suspend_keeps_clients(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -377,7 +381,7 @@ static void suspend_keeps_whole_vram(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* ---- Work ------------------------------------------------------------------------ */
+/* ---- Jobs and sections ------------------------------------------------------------- */
 
 struct suspend_caller {
 	struct pagoda_rig *rig;
@@ -503,8 +507,9 @@ static void suspend_closes_sections(struct kunit *test)
 }
 
 /*
- * Sections are closed after a thread has found them open, but before it is in one: the thread
- * leaves again, so that whatever closed them goes on, and waits until they are open.
+ * Sections are closed after a thread has found them open, but before the thread holds the
+ * semaphore: the thread gives the semaphore back, which whatever closed the sections may need, and
+ * waits until sections are open.
  */
 static void suspend_closes_before_a_thread(struct kunit *test)
 {
@@ -520,7 +525,7 @@ static void suspend_closes_before_a_thread(struct kunit *test)
 		fsleep(USEC_PER_MSEC);
 	WRITE_ONCE(reset->shut, true);
 	up_write(&reset->sections);
-	/* The thread is in the semaphore's queue, and gets it first. */
+	/* The thread is in the semaphore's queue, and gets the semaphore before the test does. */
 	while (!(left = down_write_trylock(&reset->sections)) && --tries)
 		fsleep(USEC_PER_MSEC);
 	KUNIT_ASSERT_TRUE(test, left);
@@ -534,7 +539,7 @@ static void suspend_closes_before_a_thread(struct kunit *test)
 /* ---- What goes wrong ------------------------------------------------------------- */
 
 /*
- * Sleep is refused with -EBUSY unless it was prepared, or while an allocation in VRAM is pinned;
+ * Sleep is refused with -EBUSY if it wasn't prepared, and while an allocation in VRAM is pinned;
  * content stays, and sleep works later.
  */
 static void suspend_is_refused(struct kunit *test)
@@ -601,7 +606,7 @@ static void suspend_isnt_woken(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
 	suspend_power(rig, 0);
-	/* The image is written, and the device wasn't woken in between. */
+	/* The sleep after a hibernation image was written, but the device wasn't woken before. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_vidmm_wake(rig->vidmm, -EIO));
 	pagoda_vidmm_end_sleep(rig->vidmm);
@@ -620,8 +625,8 @@ static void suspend_isnt_woken(struct kunit *test)
 }
 
 /*
- * A recovery of the paging queue that has to reset the device while sleep requests its reset, too;
- * @met if the request came first.
+ * A work item that waits until the sleep has requested its reset, then does what the recovery of
+ * the paging queue does if the device's queue can't be reset; @met: the request came.
  */
 struct suspend_meeting {
 	struct pagoda_queue *queue;
@@ -645,7 +650,7 @@ static void suspend_meeting_run(struct work_struct *work)
 	pagoda_queue_resume(queue);
 }
 
-/* A reset of the device that meets the machine's sleep: the device sleeps after its rebuild. */
+/* If a reset comes together with a sleep, the device is reset, rebuilt, and then sleeps. */
 static void suspend_meets_a_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -678,7 +683,7 @@ static void suspend_meets_a_reset(struct kunit *test)
 }
 
 /*
- * The device's notice that it was reset arrives when it has no power any more: it isn't reset
+ * The device's report that it was reset arrives when the device is asleep: the device isn't reset
  * again, nor is a reset counted.
  */
 static void suspend_isnt_reset(struct kunit *test)

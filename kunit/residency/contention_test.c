@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations that need room at the same time: each waits for the others, none for jobs with locks
- * held, and each gets its room in the end.
+ * Operations that need room in VRAM at the same time: each waits for the others, none for jobs with
+ * locks held, and each gets its room in the end. What can't fit is refused before anything is
+ * evicted. Claims on free room, and evictions for a contiguous allocation.
  */
 #include <drm/drm_exec.h>
 #include <linux/completion.h>
@@ -13,17 +14,17 @@
 #include "core/trace.h"
 #include "residency/offer_helpers.h"
 
-#define PIECES		10u	/* two more than fit into VRAM */
-#define LISTED		5u	/* two lists don't fit into VRAM together */
+#define PIECES		10u	/* allocations of PIECE pages: two more than fit into VRAM */
+#define LISTED		5u	/* pieces in a list: two lists don't fit into VRAM together */
 #define ROUNDS		60u
 #define ALIGNED		SZ_64K
 #define LARGE		(PAGODA_RIG_VRAM_PAGES * 5 / 8) /* pages: two don't fit into VRAM */
-#define PART		32u	/* pages; %PARTS of them fill VRAM but for the reserve */
+#define PART		32u	/* pages; with PARTS of them, VRAM has room for one more at most */
 #define PARTS		(PAGODA_RIG_VRAM_PAGES / PART - 1)
 #define HOLES		(PAGODA_RIG_VRAM_PAGES / 2) /* pages between those that fragment VRAM */
 #define WIDE		80u	/* pages of a window that 41 allocations have to leave */
-#define FAR		((u64)SZ_2G)	/* an address */
-/* Jiffies after which an operation that hasn't ended waits. */
+#define FAR		((u64)SZ_2G)	/* a virtual address */
+/* Jiffies after which a test considers an operation that hasn't ended to be waiting. */
 #define A_WHILE		(HZ / 5)
 
 /* Work item that makes a list resident @times times; 0 = once, without waiting for jobs. */
@@ -37,7 +38,7 @@ struct maker {
 	int ret;
 };
 
-/* Makes the list resident as the ioctl does: waits for jobs outside of sections. */
+/* Makes the list resident; without room waits for jobs, outside of sections, and tries again. */
 static int maker_make(struct maker *maker)
 {
 	struct dma_fence *fence;
@@ -126,7 +127,7 @@ static bool told_end(struct told *told)
 	return atomic_read(&told->waits);
 }
 
-/* A wait for room is traced with the jobs that it is for. */
+/* Before a wait for room, the jobs that will be waited for are traced. */
 static void contention_tells_of_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -146,8 +147,8 @@ static void contention_tells_of_jobs(struct kunit *test)
 }
 
 /*
- * If all that could leave VRAM is held by another operation, an operation waits for that one, and
- * no third operation waits for either.
+ * An operation waits for another operation that holds the reservations of all that could leave
+ * VRAM; a third operation, which needs no room in VRAM, waits for neither.
  */
 static void contention_waits_for_the_holder(struct kunit *test)
 {
@@ -196,7 +197,7 @@ static void contention_waits_for_the_holder(struct kunit *test)
 
 /*
  * If all that could leave VRAM is being evicted for another operation, which in CPU_VIRTUAL mode
- * takes as long as a job, an operation waits for that one, instead of finding no room.
+ * takes as long as a job, an operation waits for the other instead of finding no room.
  */
 static void contention_waits_for_an_eviction(struct kunit *test)
 {
@@ -218,7 +219,7 @@ static void contention_waits_for_an_eviction(struct kunit *test)
 		maker_begin(&makers[i], rig, &bos[i], 1, 0);
 		wait_for_completion_timeout(&makers[i].done, A_WHILE);
 	}
-	/* Much longer than an operation looks at victims. */
+	/* Much longer than one wait for an operation that evicts, VICTIMS_LOOK_MOST_US. */
 	msleep(600);
 	pagoda_rig_hold(rig, 0, false);
 	for (i = 0; i < ARRAY_SIZE(makers); i++)
@@ -229,7 +230,7 @@ static void contention_waits_for_an_eviction(struct kunit *test)
 	close_all(bos, ARRAY_SIZE(bos));
 }
 
-/* Of two lists that each hold a part of what the other needs, both get their room, each time. */
+/* Two lists of which each has a part of the room that the other needs get their room, each time. */
 static void contention_lists_take_turns(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -246,8 +247,8 @@ static void contention_lists_take_turns(struct kunit *test)
 }
 
 /*
- * Page tables stay in place while jobs of their VM run. An allocation that needs their room waits
- * for the jobs in its caller's time: others page meanwhile, and sections can be closed.
+ * Page tables stay in place while jobs of their VM run. A call that needs the tables' room waits
+ * for the jobs outside of sections: other calls page meanwhile, and sections can be closed.
  */
 static void contention_jobs_hold_up_one(struct kunit *test)
 {
@@ -278,7 +279,7 @@ static void contention_jobs_hold_up_one(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Returns a contiguous page that has an aligned piece of VRAM for itself. */
+/* Returns a contiguous page at an ALIGNED address: no second such page fits into ALIGNED bytes. */
 static struct pagoda_bo *aligned_page(struct pagoda_rig *rig)
 {
 	const struct pagoda_bo_params params = {
@@ -294,8 +295,8 @@ static struct pagoda_bo *aligned_page(struct pagoda_rig *rig)
 }
 
 /*
- * A list that can't fit, though its bytes would, is refused at once and evicts nothing; the same
- * list less what is to be trimmed fits.
+ * A list whose bytes would fit, but not at aligned addresses, is refused at once and evicts
+ * nothing; the list less one allocation, as the bytes to trim say, fits.
  */
 static void contention_refuses_first(struct kunit *test)
 {
@@ -325,15 +326,15 @@ static void contention_refuses_first(struct kunit *test)
 	pieces_check(rig, bos);
 }
 
-/* Returns a contiguous allocation without an alignment. */
+/* Returns a contiguous allocation of @pages pages in VRAM without an alignment. */
 static struct pagoda_bo *contiguous(struct pagoda_rig *rig, u32 pages)
 {
 	return pagoda_rig_bo(rig, pages, DRM_PAGODA_ALLOCATION_CONTIGUOUS, SUBMIT_VRAM, 0);
 }
 
 /*
- * A contiguous allocation that isn't aligned covers an aligned piece of VRAM all the same: together
- * with as many aligned ones as there are pieces it is refused at once.
+ * A contiguous allocation of nearly two aligned pieces of VRAM covers one of them wherever it is: a
+ * list with it and as many aligned pages as VRAM has aligned pieces is refused at once.
  */
 static void contention_refuses_mixed(struct kunit *test)
 {
@@ -355,7 +356,7 @@ static void contention_refuses_mixed(struct kunit *test)
 	close_all(list, most + 1);
 }
 
-/* Contiguous allocations are refused that don't fit between invalid ranges of VRAM. */
+/* Beside an invalid range in the middle of VRAM, two of three large contiguous allocations fit. */
 static void contention_refuses_runs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -380,7 +381,7 @@ static void contention_refuses_runs(struct kunit *test)
 	close_all(list, ARRAY_SIZE(list));
 }
 
-/* Makes pieces resident that fill VRAM; returns the number of evictions so far. */
+/* Makes PIECES pieces resident, more than VRAM holds; returns the number of evictions so far. */
 static u64 crowd_begin(struct pagoda_rig *rig, struct pagoda_bo **bos)
 {
 	u32 i;
@@ -392,8 +393,8 @@ static u64 crowd_begin(struct pagoda_rig *rig, struct pagoda_bo **bos)
 }
 
 /*
- * While jobs keep page tables and save areas in VRAM, a list that needs their room is refused, with
- * what is to be trimmed, and evicts nothing; so is an offer's end. Afterwards both succeed.
+ * While a job keeps page tables and a save area in VRAM, a list that needs their room is refused,
+ * with the bytes to trim, and evicts nothing; so is RECLAIM, which succeeds after the job.
  */
 static void contention_counts_tables(struct kunit *test)
 {
@@ -447,7 +448,8 @@ static void contention_counts_own_tables(struct kunit *test)
 	submit_client_end(client);
 }
 
-#define TABLES	260u	/* addresses, each with two tables; those of two VMs don't fit into VRAM */
+/* Addresses that a VM maps, each by two page tables: the tables of two VMs don't fit into VRAM. */
+#define TABLES	260u
 
 static void tables_map(struct submit_client *client, struct pagoda_bo *bo)
 {
@@ -458,7 +460,7 @@ static void tables_map(struct submit_client *client, struct pagoda_bo *bo)
 				submit_map(client, bo, FAR + i * (u64)SZ_1G));
 }
 
-/* Page tables that can't all come back beside those of VMs with jobs evict nothing. */
+/* If a VM's page tables can't all come back beside those of VMs with jobs, they evict nothing. */
 static void contention_counts_absent(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -494,7 +496,7 @@ static void contention_counts_absent(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Free room that an operation claims isn't for others, until the operation has ended. */
+/* Free room that an operation claims isn't for others until the claim ends. */
 static void contention_claims_room(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -531,8 +533,8 @@ static void contention_claims_room(struct kunit *test)
 }
 
 /*
- * For a contiguous allocation as little leaves as has to, although the allocations that weren't
- * used for longest lie apart.
+ * For a contiguous allocation of two PARTs at most two allocations are evicted, although those that
+ * weren't used for longest don't lie side by side.
  */
 static void contention_frees_a_window(struct kunit *test)
 {
