@@ -38,8 +38,8 @@ struct prime_memory {
 };
 
 /*
- * Returns new memory of PRIME_PAGES pages of zeros, whose dma-buf says that it has @size bytes. If
- * @dynamic, importers may pin the memory, and else have to expect that the exporter moves it.
+ * Returns new memory of PRIME_PAGES pages of zeros, whose dma-buf says that it has @size bytes.
+ * With @dynamic, importers must expect moves of the memory, unless they have it pinned.
  */
 struct prime_memory *prime_memory(struct kunit *test, bool dynamic, size_t size);
 /*

@@ -382,8 +382,8 @@ static u32 virtual_packets(struct pagoda_rig *rig, u64 seqno)
 
 /*
  * Moves an allocation out of VRAM and makes the device fail @times times at packet @nth of the
- * move, if @middle after half of the packet's effect: the content stays, and the windows are empty
- * afterwards. If *@packets is 0, sets it to the number of packets of such a move.
+ * move, if @middle after half of the packet's effect: the content arrives, and the windows are
+ * empty afterwards. If *@packets is 0, sets it to the number of packets of such a move.
  */
 static void virtual_fail(struct kunit *test, u32 nth, u32 times, bool middle, u32 *packets)
 {
@@ -429,7 +429,7 @@ static void virtual_replay(struct kunit *test)
 
 	PAGODA_PROVES(C78);
 	virtual_fail(test, U32_MAX, 1, false, &packets);
-	/* Map, map, flush, copy, flush of the copy, unmap, unmap, flush, and the fence. */
+	/* Two maps, flush, copy, two unmaps, flush, drain of the write combiner, and the fence. */
 	KUNIT_ASSERT_GT(test, packets, 7);
 	for (nth = 0; nth < packets; nth++) {
 		virtual_fail(test, nth, 1, false, &packets);

@@ -34,7 +34,7 @@ static void client_runs_a_job(struct kunit *test)
 	uapi_close(client);
 }
 
-/* A wait for a value that a job stores to a fence ends while the job still runs. */
+/* By the device's event, a wait for a value that a job stores to a fence ends before the job. */
 static void client_hears_of_a_signal(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);

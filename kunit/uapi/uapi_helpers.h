@@ -17,7 +17,7 @@
 /* Bytes of a client's user memory; below, offsets of its parts. */
 #define UAPI_BYTES	(8 * PAGE_SIZE)
 #define UAPI_ARGS	0u			/* argument of an ioctl */
-#define UAPI_ENTRIES	(1u * PAGE_SIZE)	/* an array */
+#define UAPI_ENTRIES	(1u * PAGE_SIZE)	/* an array of the ioctl */
 #define UAPI_MORE	(2u * PAGE_SIZE)	/* another array of the same ioctl */
 #define UAPI_TEXT	(3u * PAGE_SIZE)	/* what is written to a file, or read from it */
 #define UAPI_MAX_ARGS	256u

@@ -19,7 +19,7 @@
 #define RING_SIZE	16u
 #define RING_REQUESTS	(RING_SIZE / 3)
 
-/* A request; @completed counts its completions, @outcome and @fault are those of the last. */
+/* A request; @completed counts its completions, the last of which had @outcome and @fault. */
 struct ring_request {
 	struct pagoda_request base;
 	u32 completed;

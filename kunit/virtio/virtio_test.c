@@ -453,8 +453,8 @@ static void expect_memory(struct kunit *test, const struct pagoda_extent *list, 
 }
 
 /*
- * Extents of a window in the machine's own memory are accepted only if the device is a GPU in the
- * kernel (@in_kernel), whose windows must be there.
+ * Extents of a CPU window in the machine's own memory are accepted only if the device is a GPU in
+ * the kernel, whose windows must be there.
  */
 static void virtio_extents_memory(struct kunit *test)
 {
