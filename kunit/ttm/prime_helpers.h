@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* dma-bufs of pages that belong to no driver, and what tests do with dma-bufs. */
+/*
+ * dma-bufs in tests: an exporter whose pages belong to no driver; import, export and attachment of
+ * a dma-buf; jobs on a shared allocation.
+ */
 #ifndef PAGODA_KUNIT_PRIME_HELPERS_H
 #define PAGODA_KUNIT_PRIME_HELPERS_H
 
@@ -11,15 +14,15 @@
 #define PRIME_HERE	SZ_4M
 
 /**
- * struct prime_memory - Pages and the dma-buf that exports them
+ * struct prime_memory - Memory of the test's own exporter
  * @test: The test
- * @dma_buf: The dma-buf; a reference
- * @pages: Pages of the dma-buf
- * @other: Pages the content moves to
- * @maps: Number of mappings
- * @pins: Number of pins
- * @error: Error that mapping returns
- * @shift: Bytes that are added to the first bus address, to make it wrong
+ * @dma_buf: dma-buf that exports @pages; the test's reference, until prime_put()
+ * @pages: Pages that hold the content now
+ * @other: Pages to which prime_move() moves the content; exchanged with @pages then
+ * @maps: Number of mappings that importers have now
+ * @pins: Number of pins that importers have now
+ * @error: Set by tests: error with which mapping the dma-buf fails, 0 = none
+ * @shift: Set by tests: bytes added to the first bus address of a mapping, to make it wrong
  * @released: The dma-buf was released
  */
 struct prime_memory {
@@ -34,9 +37,15 @@ struct prime_memory {
 	bool released;
 };
 
-/* @dynamic: the exporter may move the memory unless it is pinned. */
+/*
+ * Returns new memory of PRIME_PAGES pages of zeros, whose dma-buf says that it has @size bytes.
+ * With @dynamic, importers must expect moves of the memory, unless they have it pinned.
+ */
 struct prime_memory *prime_memory(struct kunit *test, bool dynamic, size_t size);
-/* Moves the content to other pages, as the exporter would. */
+/*
+ * Moves the content to the other pages, as an exporter does: tells importers, waits for all fences
+ * in the reservation, copies, and overwrites the old pages with 0xdb. Takes the reservation.
+ */
 void prime_move(struct prime_memory *memory);
 u64 *prime_word(struct prime_memory *memory, u64 offset);
 /* Drops the test's reference; files that aren't referenced any more are released on return. */
@@ -44,16 +53,22 @@ void prime_put(struct dma_buf *dma_buf);
 
 struct pagoda_bo *prime_import(struct pagoda_rig *rig, struct dma_buf *dma_buf);
 struct dma_buf *prime_export(struct pagoda_bo *bo);
-/* An importer that isn't told of moves. The dma-buf is mapped until prime_detach(). */
+/*
+ * Attaches an importer that isn't told of moves, and maps the dma-buf for it until prime_detach().
+ * Returns an ERR_PTR if either fails.
+ */
 struct dma_buf_attachment *prime_attach(struct pagoda_rig *rig, struct dma_buf *dma_buf);
 void prime_detach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach);
-/* Returns the word at @offset of the mapping. */
+/* Returns the kernel address of the word at byte @offset of the importer's mapping. */
 u64 *prime_attached_word(struct dma_buf_attachment *attach, u64 offset);
-/* Swaps out all that TTM can, except that the client's code is brought back into the aperture. */
+/* Swaps out all that TTM can, and brings the client's code back into the aperture. */
 void prime_swap_out(struct submit_client *client);
-/* Returns when moves, deferred destruction and file releases are done. */
+/* Waits until moves, TTM's deferred deletions and releases of files are done. */
 void prime_settle(struct pagoda_rig *rig);
-/* Have a job store @value, or expect @value there; return the job's error. */
+/*
+ * Have a job, which lists @bo, store @value at byte @offset of @bo, or expect @value there; wait
+ * for the job. Return SUBMIT's error or the job's. The client has mapped @bo at PRIME_HERE.
+ */
 int prime_store(struct submit_client *client, struct pagoda_bo *bo, u64 offset, u64 value);
 int prime_compare(struct submit_client *client, struct pagoda_bo *bo, u64 offset, u64 value);
 

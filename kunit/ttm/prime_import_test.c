@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Imported dma-bufs as allocations, on the rig. */
+/*
+ * Imports, that is, allocations around the memory of another exporter's dma-buf, on the rig: the
+ * GPU uses the memory in place, the exporter moves it, importing or mapping fails, the device is
+ * reset or unplugged, UNMAP_MMU fails, the import is destroyed.
+ */
 #include <linux/delay.h>
 #include "queue/queue_helpers.h"
 #include "residency/offer_helpers.h"
@@ -8,7 +12,7 @@
 #define SIZE	(PRIME_PAGES * PAGE_SIZE)
 #define LAST	(SIZE - sizeof(u64))
 
-/* Returns the number of device addresses that lead to the memory; 0 without a device MMU. */
+/* Returns how many device addresses lead to the memory's current pages; 0 without a device MMU. */
 static u32 import_reached(struct pagoda_rig *rig, struct prime_memory *memory)
 {
 	u32 i, page, count = 0;
@@ -31,8 +35,8 @@ static void import_drop(struct submit_client *client, struct pagoda_bo *bo)
 }
 
 /*
- * The GPU reads in each page what the CPU wrote, and the other way round; the memory is used in
- * place, without a fill or a copy.
+ * In each page of an import the GPU reads what the CPU wrote, and the CPU what the GPU wrote; the
+ * memory is used in place, without a fill or a copy, and unmapped when the import is closed.
  */
 static void import_is_memory(struct kunit *test, bool dynamic)
 {
@@ -58,7 +62,7 @@ static void import_is_memory(struct kunit *test, bool dynamic)
 	KUNIT_EXPECT_EQ(test, 300ull, *prime_word(memory, LAST));
 	KUNIT_EXPECT_EQ(test, rig->engine.mmu ? PRIME_PAGES : 0, import_reached(rig, memory));
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, bo->ttm.resource->mem_type);
-	/* The memory is used where it is: no fill, no copy. */
+	/* The memory is used in place. */
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, pagoda_rig_copy_op(rig), bo->id));
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, pagoda_rig_fill_op(rig), bo->id));
 	import_drop(client, bo);
@@ -79,8 +83,8 @@ static void import_dynamic(struct kunit *test)
 }
 
 /*
- * A device that doesn't snoop still reads what the CPU wrote to cached memory (and the other way
- * round).
+ * A device that doesn't snoop reads what the CPU wrote to the cached memory of an import, and the
+ * CPU reads what the device wrote.
  */
 static void import_not_coherent(struct kunit *test)
 {
@@ -108,7 +112,7 @@ static void import_not_coherent(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Returns the bus address that a page of the aperture leads to. */
+/* Returns the bus address that a page of the aperture leads to, or 0. */
 static u64 import_aperture_bus(struct pagoda_rig *rig, u64 page)
 {
 	u32 generation;
@@ -145,7 +149,7 @@ static void import_in_aperture(struct kunit *test)
 	prime_put(memory->dma_buf);
 }
 
-/* An import can be evicted and made resident again; its content stays in the memory. */
+/* An import can be evicted and used again, and has its content afterwards. */
 static void import_is_evicted(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -164,7 +168,7 @@ static void import_is_evicted(struct kunit *test)
 		pagoda_bo_info(bo, &info);
 		KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_NOT_RESIDENT, info.residency);
 		KUNIT_EXPECT_TRUE(test, info.flags & DRM_PAGODA_ALLOCATION_IMPORTED);
-		/* An import is neither swapped out nor marked lost. */
+		/* TTM doesn't swap an import out, and its content is never marked as lost. */
 		prime_swap_out(client);
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		pagoda_bo_mark_lost(bo);
@@ -181,7 +185,8 @@ static void import_is_evicted(struct kunit *test)
 
 /*
  * When the exporter moves the memory, the import leaves the aperture, and the next job that lists
- * it uses the new pages.
+ * the import uses the new pages. If this kernel can't tell importers of moves, the import pins the
+ * memory instead.
  */
 static void import_moves(struct kunit *test)
 {
@@ -228,7 +233,7 @@ static void import_move_work(struct work_struct *work)
 	prime_move(container_of(work, struct import_mover, work)->memory);
 }
 
-/* A move by the exporter waits for jobs that were submitted before: they use the old pages. */
+/* A move by the exporter waits for jobs submitted before the move, which use the old pages. */
 static void import_moves_behind_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -258,8 +263,8 @@ static void import_moves_behind_jobs(struct kunit *test)
 }
 
 /*
- * One dma-buf imported twice: two allocations with one reservation, both usable in one job, and the
- * dma-buf lives as long as either.
+ * A dma-buf that is imported twice becomes two allocations with one reservation: one job can list
+ * both, and the dma-buf isn't released before both imports are closed.
  */
 static void import_twice(struct kunit *test)
 {
@@ -306,8 +311,9 @@ static void import_refused(struct kunit *test, struct pagoda_rig *rig, size_t si
 }
 
 /*
- * Memory of a bad size isn't imported; bad mappings fail when they are made and leave nothing
- * behind.
+ * A dma-buf isn't imported if its size is 0, isn't whole pages, or exceeds the aperture. If the
+ * exporter's mapping fails, isn't page aligned, or is too short, moving the import to the aperture
+ * fails, and no mapping stays.
  */
 static void import_bad(struct kunit *test)
 {
@@ -320,7 +326,7 @@ static void import_bad(struct kunit *test)
 	import_refused(test, rig, SIZE - 1, -EINVAL);
 	import_refused(test, rig, 0, -EINVAL);
 	import_refused(test, rig, (PAGODA_RIG_APERTURE_PAGES + 1) * PAGE_SIZE, -E2BIG);
-	/* Other faults show only when the memory is mapped. */
+	/* The exporter's other errors show only when the import is mapped. */
 	memory->error = -EDQUOT;
 	KUNIT_EXPECT_EQ(test, -EDQUOT, pagoda_rig_to_aperture(bo, false));
 	memory->error = -EPERM;
@@ -332,7 +338,7 @@ static void import_bad(struct kunit *test)
 	memory->shift = 0;
 	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_rig_to_aperture(short_bo, false));
 	KUNIT_EXPECT_EQ(test, 0u, short_memory->maps);
-	/* The failures left nothing behind. */
+	/* After the failures the import can still be mapped. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 	KUNIT_EXPECT_EQ(test, 1u, memory->maps);
 	pagoda_rig_close(bo);
@@ -343,8 +349,8 @@ static void import_bad(struct kunit *test)
 }
 
 /*
- * If the CPU executes packets, an import is refused with a device MMU, because the CPU has no
- * struct pages of it.
+ * If the CPU executes packets for a device with an MMU, importing fails with -EOPNOTSUPP, because
+ * the CPU executor has no struct pages of an import. Without a device MMU importing works.
  */
 static void import_by_cpu(struct kunit *test)
 {
@@ -367,7 +373,7 @@ static void import_by_cpu(struct kunit *test)
 	prime_put(memory->dma_buf);
 }
 
-/* After a reset of the device the memory is mapped again with its content. */
+/* A reset of the device maps an import's memory for the device again; the content stays. */
 static void import_survives_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -389,7 +395,7 @@ static void import_survives_reset(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* When the device is unplugged, nothing is mapped or attached any more. */
+/* When the device is unplugged, the import's memory is unmapped and the dma-buf is detached. */
 static void import_unplug(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -408,7 +414,8 @@ static void import_unplug(struct kunit *test)
 }
 
 /*
- * When the device doesn't release its addresses, the memory stays mapped until the device is reset.
+ * If UNMAP_MMU fails when an import is closed, the memory stays mapped and the dma-buf referenced
+ * until the device is reset. Without a device MMU both end at once.
  */
 static void import_abandoned(struct kunit *test)
 {
@@ -423,7 +430,10 @@ static void import_abandoned(struct kunit *test)
 	pagoda_rig_close(bo);
 	prime_settle(rig);
 	rig->fail.times = 0;
-	/* The exporter still tells the attachment of its move, although the allocation is gone. */
+	/*
+	 * With a device MMU the attachment is told of a move by the exporter, although the
+	 * allocation is gone.
+	 */
 	prime_move(memory);
 	prime_put(memory->dma_buf);
 	KUNIT_EXPECT_EQ(test, rig->engine.mmu ? 1 : 0, memory->maps);
@@ -434,9 +444,8 @@ static void import_abandoned(struct kunit *test)
 }
 
 /*
- * The exporter moves the memory and the device doesn't release its addresses. The import is
- * unusable then, and the DRM core still finds the dma-buf of the import, also after the reset has
- * freed the pages.
+ * The exporter moves the memory and UNMAP_MMU fails: the import can't be used any more (-ENODEV).
+ * The DRM core still finds the import's dma-buf, also after a reset has unmapped the memory.
  */
 static void import_kept_has_a_dma_buf(struct kunit *test)
 {
@@ -467,7 +476,7 @@ static void import_kept_has_a_dma_buf(struct kunit *test)
 
 #define LIMIT	(300 * HZ)
 
-/* A thread of the exporter that moves the memory; @done completes afterwards. */
+/* A work item in which the exporter moves the memory; completes @done afterwards. */
 struct import_maker {
 	struct prime_memory *memory;
 	struct work_struct work;
@@ -482,7 +491,10 @@ static void import_maker_run(struct work_struct *work)
 	complete(&maker->done);
 }
 
-/* Returns when the thread holds the reservation, until importers have released the memory. */
+/*
+ * Starts the exporter's move in a work item, and returns when the work item holds the reservation.
+ * The move keeps the reservation until importers have unmapped the memory.
+ */
 static struct import_maker *import_maker_start(struct kunit *test, struct prime_memory *memory)
 {
 	struct import_maker *maker = test_zalloc(test, sizeof(*maker));
@@ -499,8 +511,8 @@ static struct import_maker *import_maker_start(struct kunit *test, struct prime_
 }
 
 /*
- * An import that is closed and still used is deleted by TTM later, which needs the reservation: the
- * exporter's move releases the memory all the same, after the last use.
+ * TTM deletes an import that is closed while in use later, and needs the reservation for that. A
+ * move by the exporter, which holds the reservation, unmaps the memory itself, after the last use.
  */
 static void import_moves_behind_its_end(struct kunit *test)
 {
@@ -532,7 +544,7 @@ static void import_moves_behind_its_end(struct kunit *test)
 	prime_put(memory->dma_buf);
 }
 
-/* The exporter's move flushes the stream: it doesn't wait for a thread that has plugged it. */
+/* The exporter's move flushes the stream, so it doesn't wait until the stream is unplugged. */
 static void import_moves_plugged(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -555,8 +567,9 @@ static void import_moves_plugged(struct kunit *test)
 }
 
 /*
- * An import that is pinned in the aperture can't leave it. After the exporter's move no address
- * leads to the old pages, not even after a job listed the import.
+ * An import that is pinned in the aperture can't leave the aperture. When the exporter moves the
+ * memory, the memory is unmapped all the same, and a later job that lists the import fails, and
+ * reaches neither the old pages nor the new ones.
  */
 static void import_moves_though_it_cant(struct kunit *test)
 {

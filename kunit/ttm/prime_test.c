@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Exported allocations, on the rig: what importers find, what the GPU finds meanwhile, two GPUs
- * that share one, and every order in which references are dropped.
+ * Exported allocations, on the rig: pins for importers that aren't told of moves, and their limit;
+ * access by the kernel and the CPU; two GPUs that share an allocation, resets of either; unplugging
+ * the device; every order in which the references to an allocation are dropped.
  */
 #include "debug/debug.h"
 #include "queue/queue_helpers.h"
@@ -39,7 +40,7 @@ static int prime_evict(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	return ret;
 }
 
-/* Imported by its own device, a dma-buf is the allocation itself. */
+/* When a device imports a dma-buf that it exported, it gets the exported allocation itself. */
 static void prime_self(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -57,15 +58,15 @@ static void prime_self(struct kunit *test)
 	pagoda_rig_close(bo);
 	pagoda_rig_close(bo);
 	prime_put(dma_buf);
-	/* The reference of the allocation's creation. */
+	/* Only the reference from the allocation's creation is left. */
 	KUNIT_EXPECT_EQ(test, 1u, kref_read(&bo->ttm.base.refcount));
 	KUNIT_EXPECT_NULL(test, bo->share.exported);
 	pagoda_rig_close(bo);
 }
 
 /*
- * For an importer that can't be told of moves, the allocation is moved out of VRAM with its content
- * and pinned. The GPU uses it there until the importer detaches.
+ * For an importer that isn't told of moves, the allocation is moved from VRAM to the aperture
+ * segment with its content, and pinned there until the importer detaches; the GPU goes on using it.
  */
 static void prime_pinned(struct kunit *test)
 {
@@ -106,8 +107,9 @@ static void prime_pinned(struct kunit *test)
 }
 
 /*
- * Pinned allocations keep their addresses in the aperture: a list that doesn't fit beside them is
- * refused at once, with the bytes to be trimmed, and no allocation leaves the aperture.
+ * Pinned allocations keep their addresses in the aperture: MAKE_RESIDENT of an allocation for which
+ * the rest of the aperture is too small fails with -ENOSPC and says how many bytes are missing, and
+ * no other allocation leaves the aperture for it.
  */
 static void prime_pins_count(struct kunit *test)
 {
@@ -132,7 +134,7 @@ static void prime_pins_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENOSPC, pagoda_rig_make_resident(rig, &bos[2], 1, &fence, &trim));
 	KUNIT_EXPECT_EQ(test, (u64)PAGE_SIZE, trim);
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, prime_where(bos[1]));
-	/* An allocation that is pinned itself needs no other place. */
+	/* A pinned allocation in the list needs no second place in the aperture. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_make_resident(rig, bos, 2, &fence, &trim));
 	dma_fence_put(fence);
 	prime_detach(dma_buf, attach);
@@ -147,8 +149,8 @@ static void prime_pins_count(struct kunit *test)
 }
 
 /*
- * A client's pinned bytes are limited exactly (-EDQUOT); an allocation counts once, however often
- * it is attached.
+ * The bytes of a client's pinned allocations are limited, to the byte: beyond the limit attaching
+ * fails with -EDQUOT. An allocation counts once, however often it is attached.
  */
 static void prime_limit(struct kunit *test)
 {
@@ -199,7 +201,7 @@ static void prime_expect_refused(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	KUNIT_EXPECT_EQ(rig->test, -EOPNOTSUPP, dma_buf->ops->vmap(dma_buf, &map));
 	dma_resv_unlock(dma_buf->resv);
 	KUNIT_EXPECT_EQ(rig->test, 0u, bo->ttm.pin_count);
-	/* The device itself can access the allocation. */
+	/* The allocation's own device can import it. */
 	KUNIT_EXPECT_PTR_EQ(rig->test, bo, prime_import(rig, dma_buf));
 	pagoda_rig_close(bo);
 	prime_put(dma_buf);
@@ -207,8 +209,8 @@ static void prime_expect_refused(struct pagoda_rig *rig, struct pagoda_bo *bo)
 }
 
 /*
- * Tiled allocations and ones that support VRAM only can't be attached or mapped (-EOPNOTSUPP);
- * private allocations can't be exported (-EPERM).
+ * The dma-buf of a tiled allocation, or of one that supports VRAM only, can't be attached or mapped
+ * for the kernel (-EOPNOTSUPP); a private allocation can't be exported (-EPERM).
  */
 static void prime_refused(struct kunit *test)
 {
@@ -235,7 +237,7 @@ static void prime_refused(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* The kernel's CPU access flushes the stream: it doesn't wait for a thread that has plugged it. */
+/* dma_buf_ops.vmap flushes the stream, so it doesn't wait until the stream is unplugged. */
 static void prime_kernel_access_plugged(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -259,7 +261,10 @@ static void prime_kernel_access_plugged(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* The kernel's CPU access: the address stays while it is mapped, and shows the content. */
+/*
+ * An allocation that is mapped for the kernel (dma_buf_ops.vmap) stays in the aperture segment, and
+ * the mapping shows its content; when unmapped, it can go to VRAM again.
+ */
 static void prime_kernel_access(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -289,7 +294,10 @@ static void prime_kernel_access(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* CPU access for reading brings content that is hidden from the CPU to system memory first. */
+/*
+ * dma_buf_begin_cpu_access() moves an allocation that is in VRAM out of the CPU's reach to system
+ * memory if the CPU is going to read, but not if it only writes (DMA_TO_DEVICE).
+ */
 static void prime_cpu_reads_hidden(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .no_window = true };
@@ -310,7 +318,7 @@ static void prime_cpu_reads_hidden(struct kunit *test)
 
 /* ---- Two GPUs ------------------------------------------------------------------- */
 
-/* An allocation of one GPU, and its import on another one; index 0 is the exporter. */
+/* An allocation of one GPU and its import on another GPU; index 0 is the exporter. */
 struct prime_pair {
 	struct pagoda_rig *rig[2];
 	struct submit_client *client[2];
@@ -348,7 +356,10 @@ static void prime_pair_end(struct prime_pair *pair)
 	}
 }
 
-/* Two GPUs in turn: each adds to the value the other one left, where it prefers the memory. */
+/*
+ * Two GPUs use an allocation in turn: each finds the value that the other left. For the exporter's
+ * jobs the allocation moves to VRAM, for the importer's to the aperture segment.
+ */
 static void prime_two_take_turns(struct kunit *test)
 {
 	struct prime_pair pair;
@@ -360,7 +371,7 @@ static void prime_two_take_turns(struct kunit *test)
 		submit_add(pair.client[which], PRIME_HERE + LAST, 1);
 		KUNIT_EXPECT_EQ(test, 0, prime_compare(pair.client[which], pair.bo[which], LAST,
 						       round + 1));
-		/* If the importer can't be told of moves, the allocation stays out of VRAM. */
+		/* An importer that can't be told of moves pins the allocation out of VRAM. */
 		if (PAGODA_HAVE_MOVE_NOTIFY)
 			KUNIT_EXPECT_EQ(test, which ? (u32)TTM_PL_TT : (u32)TTM_PL_VRAM,
 					prime_where(pair.bo[0]));
@@ -375,7 +386,7 @@ static u32 prime_executed(struct prime_pair *pair, u32 which)
 	return pair->rig[which]->engines[0].executed;
 }
 
-/* With implicit sync the reader waits for the writer on another GPU. */
+/* With implicit sync a job that reads waits for a job on another GPU that writes. */
 static void prime_two_implicit(struct kunit *test)
 {
 	struct submit_args args = { .nr_bos = 1 };
@@ -390,16 +401,16 @@ static void prime_two_implicit(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(pair.client[0], &args));
 	args.bos[0] = pair.bo[1];
 	args.flags[0] = DRM_PAGODA_SUBMIT_IMPLICIT;
-	/* Without move_notify the move would wait in the call. */
 	before = prime_executed(&pair, 1);
 	submit_compare(pair.client[1], PRIME_HERE, 41);
 	if (PAGODA_HAVE_MOVE_NOTIFY) {
-		/* The allocation is in VRAM: moving it waits in the queue, not in the call. */
+		/* The move out of VRAM waits for the held job in the queue, not in SUBMIT. */
 		KUNIT_ASSERT_EQ(test, 0, submit_job(pair.client[1], &args));
 		KUNIT_EXPECT_EQ(test, before, prime_executed(&pair, 1));
 		KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(pair.bo[1]));
 	}
 	pagoda_rig_hold(pair.rig[0], 0, false);
+	/* Without move_notify SUBMIT itself would have waited for the held job. */
 	if (!PAGODA_HAVE_MOVE_NOTIFY)
 		KUNIT_ASSERT_EQ(test, 0, submit_job(pair.client[1], &args));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(pair.client[1]));
@@ -408,7 +419,10 @@ static void prime_two_implicit(struct kunit *test)
 	prime_pair_end(&pair);
 }
 
-/* MAKE_RESIDENT on both GPUs: fences of two timelines are in one reservation. */
+/*
+ * An allocation is made resident, and evicted, on both GPUs in turn, whose fences are all in its
+ * reservation: neither GPU's moves fail, and the content stays.
+ */
 static void prime_two_resident(struct kunit *test)
 {
 	struct prime_pair pair;
@@ -426,7 +440,7 @@ static void prime_two_resident(struct kunit *test)
 	prime_pair_end(&pair);
 }
 
-/* When either GPU is reset, content in system memory stays, and both continue. */
+/* A reset of either GPU leaves content in system memory alone, and both GPUs go on using it. */
 static void prime_two_reset(struct kunit *test)
 {
 	struct drm_pagoda_allocation_info info;
@@ -451,8 +465,8 @@ static void prime_two_reset(struct kunit *test)
 }
 
 /*
- * When the exporter's VRAM is lost, importers find zeros, and the exporter's allocation is marked
- * lost.
+ * When a reset of the exporter loses the content in its VRAM, importers find zeros, and only the
+ * exporter's allocation says that content was lost.
  */
 static void prime_lost_in_vram(struct kunit *test)
 {
@@ -473,8 +487,8 @@ static void prime_lost_in_vram(struct kunit *test)
 /* ---- Teardown ------------------------------------------------------------------------ */
 
 /*
- * When the device is unplugged, pinned pages stay until the last importer detaches; new importers
- * get -ENODEV.
+ * When the exporter is unplugged, pinned pages stay until the last importer detaches; attaching or
+ * mapping the dma-buf then fails with -ENODEV.
  */
 static void prime_unplug_pinned(struct kunit *test)
 {
@@ -504,8 +518,8 @@ static void prime_unplug_pinned(struct kunit *test)
 }
 
 /*
- * Unplugs the exporter (@which is 0): the importer gets -ENODEV; or the importer (@which is 1): the
- * exporter goes on. Both can be torn down afterwards.
+ * Unplugs GPU @which of a pair. Without the exporter (0), jobs of the importer that list the import
+ * fail with -ENODEV; without the importer (1), the exporter goes on. Then tears both down.
  */
 static void prime_two_unplug(struct kunit *test, u32 which)
 {
@@ -541,7 +555,10 @@ enum prime_holder {
 	PRIME_HOLDERS
 };
 
-/* Drops the references in the order that @order's digits say. */
+/*
+ * Exports an allocation of @rig, which @other imports and also attaches, and drops the references
+ * of enum prime_holder in the permutation with the number @order, from 0 to 23.
+ */
 static void prime_close_in_order(struct pagoda_rig *rig, struct pagoda_rig *other, u32 order)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU, BOTH, 0);
@@ -575,8 +592,8 @@ static void prime_close_in_order(struct pagoda_rig *rig, struct pagoda_rig *othe
 }
 
 /*
- * References of the maker, the file, an import and an attachment, dropped in each order: nothing is
- * left.
+ * In whichever order the references of the maker, the dma-buf's file, an import and an attachment
+ * are dropped, no allocation and no charge is left.
  */
 static void prime_every_order(struct kunit *test)
 {
@@ -592,7 +609,7 @@ static void prime_every_order(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, xa_empty(&other->vidmm->bos));
 }
 
-/* A pin that failed isn't charged: the client can share as much as before. */
+/* A pin that fails isn't charged to the client, which can pin as much as before. */
 static void prime_failure_isnt_charged(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .pin_limit = SIZE };
@@ -644,7 +661,10 @@ static int prime_user_move(void *arg)
 	return pagoda_rig_to_vram(user->bo);
 }
 
-/* A move that isn't a victim's waits, too, for fences that an importer adds when told of it. */
+/*
+ * Not only an eviction, also a move to VRAM waits for fences that an importer adds to the
+ * reservation when it is told of the move.
+ */
 static void prime_importer_adds_a_fence(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Moves by virtual addresses: scratch windows, their order in the stream, failures. */
+/*
+ * Moves by virtual addresses, on the rig: order of the operations on scratch windows, pieces and
+ * directions of copies, bits of the windows' entries, failing packets, lost submissions.
+ */
 #include <linux/sizes.h>
 #include <drm/drm_gem.h>
 #include "../drivers/pagoda/mmu/process.h"
@@ -21,7 +24,7 @@ static struct pagoda_rig *virtual_rig(struct kunit *test, struct pagoda_rig_opti
 	return pagoda_rig_create(test, &options);
 }
 
-/* Expects no entry of a window to be valid. */
+/* Expects that no entry of a scratch window or table window is valid in the page tables. */
 static void expect_windows_empty(struct kunit *test, struct pagoda_rig *rig)
 {
 	u64 va, entry, page;
@@ -34,8 +37,9 @@ static void expect_windows_empty(struct kunit *test, struct pagoda_rig *rig)
 }
 
 /*
- * State of a slot according to the log: @mapped entries were written, with memory if @valid, and
- * not flushed since if @dirty.
+ * State of a 2 MiB slot of the paging space after the packets of the log so far. The last
+ * UPDATE_PAGE_TABLE wrote the entries in front of entry @mapped: to map an allocation if @valid,
+ * else to unmap. @dirty: no FLUSH_TLB of these entries came since.
  */
 struct window {
 	u32 mapped;
@@ -73,7 +77,10 @@ static void window_flush(struct window *windows, const struct pagoda_rig_note *n
 	}
 }
 
-/* Returns whether the whole range is mapped and flushed, with pages of the right size. */
+/*
+ * Returns whether [@va, @va + @size) begins with a slot, and all of it is mapped and flushed, with
+ * pages of 64 KiB if @large, else of 4 KiB.
+ */
 static bool window_is_ready(const struct window *windows, u64 va, u64 size, bool large)
 {
 	u32 slot = va / PAGODA_BLOCK_BYTES;
@@ -92,8 +99,8 @@ static bool window_is_ready(const struct window *windows, u64 va, u64 size, bool
 }
 
 /*
- * Checks the packets in order of execution: the windows of a virtual operation were mapped and
- * flushed before, and at the end all are unmapped and flushed.
+ * Expects of the packets of the log, in order of execution: the windows of each virtual operation
+ * were mapped and flushed before it, and at the end all windows are unmapped and flushed.
  */
 static void expect_order(struct kunit *test, struct pagoda_rig *rig)
 {
@@ -132,8 +139,8 @@ static void expect_order(struct kunit *test, struct pagoda_rig *rig)
 }
 
 /*
- * Before a copy or fill its windows are mapped and flushed, and when the fence has signalled they
- * are empty.
+ * Each copy or fill finds its scratch windows mapped and flushed, and when the move is done the
+ * windows are empty. All moves are by virtual operations.
  */
 static void virtual_order(struct kunit *test)
 {
@@ -168,7 +175,8 @@ static void virtual_order(struct kunit *test)
 }
 
 /*
- * Expects copies that follow each other, cover the allocation once, and have the right direction.
+ * Expects that behind the first @skip copies of the allocation there are @pieces copies, all in
+ * @direction, which follow each other and cover the allocation once.
  */
 static void expect_covered_once(struct kunit *test, struct pagoda_rig *rig, struct pagoda_bo *bo,
 				u32 skip, u32 pieces, u32 direction)
@@ -185,7 +193,7 @@ static void expect_covered_once(struct kunit *test, struct pagoda_rig *rig, stru
 		KUNIT_EXPECT_EQ(test, note->offset, next);
 		KUNIT_EXPECT_EQ(test, note->src, direction);
 		KUNIT_EXPECT_LE(test, note->size, PAGODA_SCRATCH_BYTES);
-		/* A window is used from its first byte on, whatever the offset. */
+		/* A piece begins with its window, whatever its offset in the allocation. */
 		KUNIT_EXPECT_EQ(test, note->src_address % PAGODA_BLOCK_BYTES, 0);
 		KUNIT_EXPECT_EQ(test, note->address % PAGODA_BLOCK_BYTES, 0);
 		next += note->size;
@@ -193,7 +201,10 @@ static void expect_covered_once(struct kunit *test, struct pagoda_rig *rig, stru
 	KUNIT_EXPECT_EQ(test, next, bo->ttm.base.size);
 }
 
-/* Scattered memory is one range of virtual addresses, and one copy even with small buffers. */
+/*
+ * An allocation in scattered pages of VRAM has one range of virtual addresses in the window, so
+ * that a move copies it by one operation, also if paging buffers are small.
+ */
 static void virtual_scattered(struct kunit *test)
 {
 	static const u32 buffers[] = { 0, PAGE_SIZE };
@@ -227,7 +238,7 @@ static void virtual_scattered(struct kunit *test)
 	}
 }
 
-/* Within VRAM both sides are local. */
+/* A move within VRAM is a copy in the direction LOCAL_TO_LOCAL. */
 static void virtual_local(struct kunit *test)
 {
 	struct pagoda_rig *rig = virtual_rig(test, (struct pagoda_rig_options) { });
@@ -249,8 +260,8 @@ static void virtual_local(struct kunit *test)
 }
 
 /*
- * An allocation larger than a window is copied in pieces, in 64 KiB entries where its memory
- * allows.
+ * An allocation larger than a scratch window is copied in pieces. A piece is mapped by entries of
+ * 64 KiB if its memory allows, as whole pieces of contiguous VRAM do, else by entries of 4 KiB.
  */
 static void virtual_chunks(struct kunit *test)
 {
@@ -286,8 +297,10 @@ static void virtual_chunks(struct kunit *test)
 			 VIRTIO_PAGODA_PTE_COHERENT)
 
 /*
- * Expects updates of a window before the copy @nth to name the bytes shown, with the bits @want;
- * returns their number.
+ * Expects that each UPDATE_PAGE_TABLE that mapped a part of @window, the address of a scratch
+ * window, for the copy at index @nth of the log, names the bytes of the allocation that the copy
+ * finds there, and that its first entry has of SIDE_BITS only @want. Returns the number of these
+ * updates.
  */
 static u32 expect_side(struct kunit *test, struct pagoda_rig *rig, u32 nth, u64 window, u64 want)
 {
@@ -306,7 +319,10 @@ static u32 expect_side(struct kunit *test, struct pagoda_rig *rig, u32 nth, u64 
 	return count;
 }
 
-/* Sources are read-only, no entry is executable, and entries of cached pages are coherent. */
+/*
+ * Moves an allocation with @flags out of VRAM and back, and expects of the windows' entries: those
+ * of sources are read-only, none is executable, and those of system pages are coherent if @snooped.
+ */
 static void virtual_bits(struct kunit *test, u32 flags, bool not_coherent, bool snooped)
 {
 	const u64 rights = VIRTIO_PAGODA_PTE_NO_EXECUTE, read = VIRTIO_PAGODA_PTE_READ_ONLY;
@@ -334,12 +350,18 @@ static void virtual_bits(struct kunit *test, u32 flags, bool not_coherent, bool 
 		sides += expect_side(test, rig, i, note->address, rights | (out ? snoop : 0));
 	}
 	KUNIT_EXPECT_EQ(test, copies, 4);
-	/* Both sides of each copy, with more than one leaf table for a whole piece. */
+	/*
+	 * Both sides of each of the four copies are mapped; for a whole piece that takes more than
+	 * one leaf table, and so more than one update.
+	 */
 	KUNIT_EXPECT_GE(test, sides, 2 * (2 * PAGODA_PIECE_BYTES / PAGODA_BLOCK_BYTES + 2));
 	pagoda_rig_close(bo);
 }
 
-/* Window entries have the access bits that each kind of pages needs. */
+/*
+ * Entries of scratch windows have the access bits that their pages need; they are coherent only if
+ * the CPU caches the pages and the device snoops.
+ */
 static void virtual_entries(struct kunit *test)
 {
 	PAGODA_PROVES(C86);
@@ -348,7 +370,7 @@ static void virtual_entries(struct kunit *test)
 	virtual_bits(test, CPU | DRM_PAGODA_ALLOCATION_CACHED, true, false);
 }
 
-/* Returns the number of packets of a submission. */
+/* Returns how many packets of the submission with the number @seqno were executed. */
 static u32 virtual_packets(struct pagoda_rig *rig, u64 seqno)
 {
 	u32 i, count = 0;
@@ -359,8 +381,9 @@ static u32 virtual_packets(struct pagoda_rig *rig, u64 seqno)
 }
 
 /*
- * Makes the device fail once, or for good, at the @nth packet of a move: content stays, and windows
- * are empty.
+ * Moves an allocation out of VRAM and makes the device fail @times times at packet @nth of the
+ * move, if @middle after half of the packet's effect: the content arrives, and the windows are
+ * empty afterwards. If *@packets is 0, sets it to the number of packets of such a move.
  */
 static void virtual_fail(struct kunit *test, u32 nth, u32 times, bool middle, u32 *packets)
 {
@@ -390,20 +413,23 @@ static void virtual_fail(struct kunit *test, u32 nth, u32 times, bool middle, u3
 	KUNIT_EXPECT_EQ(test, stats.rescued, times > 1 && nth < *packets ? 1 : 0);
 	if (!*packets)
 		*packets = virtual_packets(rig, seqno);
-	/* The next move finds everything in order. */
+	/* The next move works. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, nth));
 	pagoda_rig_close(bo);
 }
 
-/* A buffer is resumed at any packet; the CPU executes what the device can't. */
+/*
+ * A move's paging buffer can be resumed at any packet that failed once; if the device fails there
+ * again and again, the CPU executes the rest.
+ */
 static void virtual_replay(struct kunit *test)
 {
 	u32 packets = 0, nth;
 
 	PAGODA_PROVES(C78);
 	virtual_fail(test, U32_MAX, 1, false, &packets);
-	/* Map, map, flush, copy, flush of the copy, unmap, unmap, flush, and the fence. */
+	/* Two maps, flush, copy, two unmaps, flush, drain of the write combiner, and the fence. */
 	KUNIT_ASSERT_GT(test, packets, 7);
 	for (nth = 0; nth < packets; nth++) {
 		virtual_fail(test, nth, 1, false, &packets);
@@ -413,8 +439,9 @@ static void virtual_replay(struct kunit *test)
 }
 
 /*
- * A lost submission takes its unmap with it: later operations, here a copy in the next buffer, find
- * empty windows.
+ * The operations that unmap the scratch windows are lost with a submission. The driver empties the
+ * windows, so that a copy in the next paging buffer, whose mappings were lost, too, fails instead
+ * of copying other memory.
  */
 static void virtual_lost(struct kunit *test)
 {
@@ -451,7 +478,7 @@ static void virtual_lost(struct kunit *test)
 		pagoda_rig_close(odd[i]);
 }
 
-/* A lost submission leaves no entry in a window of 64 KiB entries either. */
+/* After a lost submission no entry of a scratch window of 64 KiB entries is valid either. */
 static void virtual_lost_large(struct kunit *test)
 {
 	const u64 large = pagoda_slot_address(PAGODA_SLOT_LARGE);
@@ -470,7 +497,7 @@ static void virtual_lost_large(struct kunit *test)
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C78);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(bo->content.lost));
-	/* The source was mapped, and its unmap lost. */
+	/* The device mapped the source by 64 KiB entries; its unmapping was lost. */
 	map = pagoda_rig_find(rig, UPDATE, bo->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, map);
 	KUNIT_EXPECT_GE(test, map->address, large);
@@ -479,7 +506,10 @@ static void virtual_lost_large(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A move that may be busy uses the operation that can report it. */
+/*
+ * An allocation whose set-up can't be queued is moved by TRANSFER, which can report that the
+ * allocation is busy, not by VIRTUAL_TRANSFER.
+ */
 static void virtual_needs_idle(struct kunit *test)
 {
 	struct pagoda_rig *rig = virtual_rig(test, (struct pagoda_rig_options) { });

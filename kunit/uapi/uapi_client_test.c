@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a program does with a device from the opening of its file to the end, by ioctls alone. */
+/*
+ * Clients that act as user programs do, by ioctls alone: run jobs, wait for fences, make an
+ * allocation resident and evict it, prefer segments, leave objects behind, lose the driver.
+ */
 #include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/kthread.h>
@@ -17,7 +20,10 @@
 #define VIEW(gpu)	((gpu)->view + UAPI_DATA)
 #define FENCE(gpu)	((gpu)->address + PAGE_SIZE)
 
-/* A job stores a word, and the fence gets the value that SUBMIT promised, not before. */
+/*
+ * When a job has stored its word, the fence has the value that SUBMIT promised, and which it hadn't
+ * before SUBMIT. SUBMIT of an empty program that promises the value again is refused.
+ */
 static void client_runs_a_job(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
@@ -33,7 +39,7 @@ static void client_runs_a_job(struct kunit *test)
 	uapi_close(client);
 }
 
-/* The device's event ends a wait for a value that a job stored, while the job goes on. */
+/* By the device's event, a wait for a value that a job stores to a fence ends before the job. */
 static void client_hears_of_a_signal(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
@@ -58,7 +64,7 @@ static long client_move(struct uapi_client *client, unsigned int cmd, u32 handle
 		.count = 1,
 		.stride = sizeof(entry),
 	};
-	/* Both arguments begin with the array. */
+	/* The arguments of MAKE_RESIDENT and EVICT both begin with the array. */
 	u8 args[UAPI_MAX_ARGS] = {};
 
 	memcpy(args, &entries, sizeof(entries));
@@ -179,7 +185,10 @@ static long client_prefer(struct uapi_client *client, u32 at, u32 segment)
 	return uapi_ioctl(client, DRM_IOCTL_PAGODA_ALLOCATION_CREATE, &args);
 }
 
-/* Each segment that an allocation prefers is looked at, the first one and the last one too. */
+/*
+ * ALLOCATION_CREATE checks each of the preferred segments: one that doesn't exist (-ENOENT), one
+ * that the allocation doesn't support, one behind a gap (both -EINVAL).
+ */
 static void client_prefers(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
@@ -196,7 +205,7 @@ static void client_prefers(struct kunit *test)
 	uapi_close(client);
 }
 
-/* What a client has made, and hasn't destroyed, ends with its file. */
+/* What a client has created and not destroyed is destroyed when its file is closed. */
 static void client_leaves_nothing(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
@@ -208,17 +217,20 @@ static void client_leaves_nothing(struct kunit *test)
 	uapi_must(client, DRM_IOCTL_PAGODA_PAGING_QUEUE_CREATE, &queue);
 	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, gpu->page));
 	kref_get(&left->kref);
-	/* Mappings keep allocations. */
+	/* A CPU mapping would keep the allocation, which has a reference to the client. */
 	KUNIT_EXPECT_EQ(test, 0, vm_munmap(gpu->view, PAGE_SIZE));
 	uapi_close(client);
-	/* TTM frees what paging used last. */
+	/* TTM frees allocations that paging still used at the close a little later. */
 	while (kref_read(&left->kref) > 1 && --tries)
 		fsleep(USEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, 1, kref_read(&left->kref));
 	pagoda_client_put(left);
 }
 
-/* The driver leaves the device, as for an unplugging, and finds it as it was at first. */
+/*
+ * When the driver is unbound from the device, ioctls on an open file fail with -ENODEV; when the
+ * driver is bound again, the device works for new clients.
+ */
 static void client_outlives_the_driver(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The files of debugfs: those of the driver, and the software GPU's rules of misbehaviour. */
+/* Files in debugfs: inject, the software GPU's rules of misbehaviour; recording and journal_raw. */
 #include <linux/file.h>
 #include <linux/fs.h>
 #include "rig/command.h"
@@ -11,7 +11,7 @@
 #define FAIL_SLEEPERS	"failslab/ignore-gfp-wait"
 #define FAIL_VERBOSE	"failslab/verbose"
 
-/* Runs the program written so far; the fence has @value afterwards. */
+/* Submits the program written so far, with a NOP behind, and waits until the fence has @value. */
 static void files_job(struct uapi_gpu *gpu, u64 value)
 {
 	UAPI_ADD(gpu, NOP, nop, 0);
@@ -31,7 +31,7 @@ static void files_inject(struct uapi_client *client, const char *rule)
 			    "%s", rule);
 }
 
-/* Each action is what the word says, and an unknown one is refused. */
+/* A rule with each action can be written to inject and read back; unknown actions are refused. */
 static void files_inject_actions(struct kunit *test)
 {
 	static const char * const actions[] = {
@@ -43,7 +43,7 @@ static void files_inject_actions(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(actions); i++) {
-		/* In vain: no test has so many requests. */
+		/* A rule that never applies: no test sends so many requests. */
 		snprintf(rule, sizeof(rule), "action=%s nth=1000000", actions[i]);
 		files_inject(client, rule);
 		memset(text, 0, FILES_TEXT);
@@ -58,7 +58,10 @@ static void files_inject_actions(struct kunit *test)
 	uapi_close(client);
 }
 
-/* A rule's words may come in any order; only a delay without nth is for every request. */
+/*
+ * The words of a rule may come in any order. Without nth, or with nth=0, a delay applies to every
+ * request; another action without nth applies to the first, and nth=0 is refused for it.
+ */
 static void files_inject_order(struct kunit *test)
 {
 	static const struct {
@@ -87,8 +90,9 @@ static void files_inject_order(struct kunit *test)
 }
 
 /*
- * A queue loses the answer to a request, and is reset. What the request did counts: paging has had
- * its effect, the job is done, and the context goes on.
+ * The device executes a request, first of the paging queue, then of an engine, but doesn't complete
+ * it, so that the driver resets the queue. Paging has had its effect, the job counts as done, and
+ * its context can submit further jobs.
  */
 static void files_inject_drops(struct kunit *test)
 {
@@ -96,7 +100,7 @@ static void files_inject_drops(struct kunit *test)
 	struct uapi_gpu *gpu;
 
 	files_inject(client, "queue=paging action=drop");
-	/* The page tables of a VM are written by paging. */
+	/* Mapping the page writes page tables, by a request of the paging queue. */
 	gpu = uapi_gpu(client, UAPI_ANYWHERE);
 	files_store(gpu, 7);
 	files_job(gpu, 1);
@@ -111,9 +115,9 @@ static void files_inject_drops(struct kunit *test)
 }
 
 /*
- * A job that hangs is given up, its fence gets the value, and its context is banned. What the job
- * has written before stays, also if the engine's write combiner still had it: the aperture's pages
- * aren't snooped.
+ * A job that hangs at its second command is given up: the fence gets its value, and the context is
+ * banned. The word that the first command stored stays, although the pages aren't snooped, so that
+ * the engine's write combiner may still have held it.
  */
 static void files_inject_hangs(struct kunit *test)
 {
@@ -130,7 +134,7 @@ static void files_inject_hangs(struct kunit *test)
 	uapi_close(client);
 }
 
-/* Returns how many bytes of paging buffers are recorded. */
+/* Returns how many bytes the recording has. */
 static u64 files_recorded(struct uapi_client *client)
 {
 	struct pagoda_recording_head head = {};
@@ -140,7 +144,10 @@ static u64 files_recorded(struct uapi_client *client)
 	return le64_to_cpu(head.bytes);
 }
 
-/* A recording has the paging buffers that come after the size is written; size 0 ends it. */
+/*
+ * A size written to the file recording starts a recording of the paging buffers that follow; 0 ends
+ * the recording, and drops it; a text that isn't a number is refused.
+ */
 static void files_record(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
@@ -155,7 +162,7 @@ static void files_record(struct kunit *test)
 	uapi_close(client);
 }
 
-/* The journal is of the time when its file is opened. */
+/* Each opening of journal_raw shows the journal of that time: after a job, with more operations. */
 static void files_journal(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
@@ -174,7 +181,10 @@ static void files_journal(struct kunit *test)
 	uapi_close(client);
 }
 
-/* Each allocation of the journal's opening fails once: the error says that there is no memory. */
+/*
+ * If a memory allocation fails while journal_raw is opened, the opening fails with -ENOMEM or works
+ * all the same. Tries that with each of the allocations.
+ */
 static void files_journal_without_memory(struct kunit *test)
 {
 	struct uapi_client *client;

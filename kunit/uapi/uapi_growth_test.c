@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Growth of the user ABI: a program that was made for a later kernel passes longer structs and
- * entries of arrays. As long as what this kernel doesn't know is zeros the call works; else
- * the call is refused with E2BIG, before anything has happened.
+ * entries of arrays. If the bytes that this kernel doesn't know are all zero, the call works; else
+ * the call fails with -E2BIG and has no effect.
  */
 #include <linux/fdtable.h>
 #include <linux/fs.h>
@@ -12,12 +12,15 @@
 #include "rig/command.h"
 #include "uapi_helpers.h"
 
-/* Bytes that a struct or an entry is longer; the first of them, and the last, aren't zeros. */
+/* Numbers of bytes by which a struct or an entry is longer; each of the bytes is tried non-zero. */
 static const u32 growth_more[] = { 8, 16, 64 };
 
 /* ---- Arguments ------------------------------------------------------------------------------ */
 
-/* Calls an ioctl with zeros and a tail of @more bytes, of which the byte @at isn't zero if @set. */
+/*
+ * Calls an ioctl with a struct of zeros that is @more bytes longer than this kernel knows; byte @at
+ * of these is 1 if @set. Returns the ioctl's result.
+ */
 static long growth_call(struct uapi_client *client, unsigned int cmd, u32 more, u32 at, bool set)
 {
 	u32 size = _IOC_SIZE(cmd);
@@ -33,7 +36,10 @@ static long growth_call(struct uapi_client *client, unsigned int cmd, u32 more, 
 	return ret;
 }
 
-/* Every ioctl of the driver's table. */
+/*
+ * For every ioctl in the driver's table, a longer struct whose tail isn't zeros gives -E2BIG; a
+ * tail of zeros gives the result of the call without it.
+ */
 static void growth_of_arguments(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
@@ -66,12 +72,12 @@ static void growth_of_arguments(struct kunit *test)
 #define GROWTH_CALLS	20u
 
 /**
- * struct growth_array - A call that succeeds once, with an array of one entry
- * @name: The ioctl's name, and the array's
+ * struct growth_array - A call of an ioctl, with an array of one entry, that would succeed
+ * @name: Names of the ioctl and of the array in its struct
  * @cmd: ioctl
  * @at: Offset of the struct drm_pagoda_array in @args
  * @size: Bytes of an entry that this kernel knows
- * @args: Argument, but for the array
+ * @args: Struct of the ioctl; the array is filled in for the call
  * @entry: Entry
  */
 struct growth_array {
@@ -101,7 +107,10 @@ static void growth_add(struct growth_world *world, struct growth_array call, con
 	world->calls[world->count++] = call;
 }
 
-/* Adds the array @member of @args, the argument of the ioctl @ID. */
+/*
+ * Adds the call of the ioctl @ID with the struct @args, whose array @member has the one entry
+ * @from.
+ */
 #define GROWTH_ADD(world, ID, args, member, from) do { \
 	static_assert(sizeof(args) == _IOC_SIZE(DRM_IOCTL_PAGODA_##ID)); \
 	static_assert(sizeof(args) <= GROWTH_ARGS && sizeof(from) <= GROWTH_ENTRY); \
@@ -135,7 +144,7 @@ static void growth_add_lists(struct growth_world *world)
 
 static void growth_add_offers(struct growth_world *world)
 {
-	/* Of an allocation that no paging queue has to do with. */
+	/* An allocation that is on no residency list. */
 	const struct drm_pagoda_residency_entry entry = {
 		.handle = uapi_allocate(world->client, UAPI_ANYWHERE),
 	};
@@ -152,7 +161,7 @@ static void growth_add_offers(struct growth_world *world)
 	GROWTH_ADD(world, RECLAIM, reclaim, entries, entry);
 }
 
-/* Two pages above the page with the program are for binding. */
+/* Binds the two pages of addresses behind the program's page and the fence's value. */
 static void growth_add_binds(struct growth_world *world)
 {
 	const struct drm_pagoda_bind_entry entry = {
@@ -207,8 +216,8 @@ static void growth_add_jobs(struct growth_world *world)
 }
 
 /*
- * Every array that an ioctl reads: each struct drm_pagoda_array of pagoda_drm.h but the results of
- * RECLAIM, which the kernel only writes.
+ * Returns a world with a call for every array that an ioctl reads: each struct drm_pagoda_array of
+ * pagoda_drm.h but the results of RECLAIM, which the kernel only writes.
  */
 static struct growth_world *growth_world(struct kunit *test)
 {
@@ -230,7 +239,10 @@ static struct growth_world *growth_world(struct kunit *test)
 	return world;
 }
 
-/* Does the call with @more further bytes in the entry, of which the byte @at isn't zero if @set. */
+/*
+ * Does the call with an entry that is @more bytes longer than this kernel knows; byte @at of these
+ * is 1 if @set. Returns the ioctl's result.
+ */
 static long growth_call_array(struct growth_world *world, const struct growth_array *call,
 			      u32 more, u32 at, bool set)
 {
@@ -246,7 +258,10 @@ static long growth_call_array(struct growth_world *world, const struct growth_ar
 	return uapi_ioctl(world->client, call->cmd, args);
 }
 
-/* Most calls succeed only once, so that a refusal with an effect would be seen. */
+/*
+ * For every array, a longer entry whose tail isn't zeros gives -E2BIG, and then the call with a
+ * tail of zeros works. Most calls succeed only once, so a refused call had no effect.
+ */
 static void growth_of_entries(struct kunit *test)
 {
 	struct growth_world *world = growth_world(test);

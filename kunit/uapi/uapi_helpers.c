@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Clients as programs are; see uapi_helpers.h. */
+/* Clients that call the driver as user programs do; see uapi_helpers.h. */
 #include <linux/anon_inodes.h>
 #include <linux/cred.h>
 #include <linux/file.h>
@@ -15,7 +15,7 @@
 #include "rig/map.h"
 #include "uapi_helpers.h"
 
-/* Numbers of render nodes. */
+/* Minor numbers of render nodes: the first, and the first behind them. */
 #define UAPI_NODES	128u
 #define UAPI_NODES_END	192u
 
@@ -42,7 +42,7 @@ static bool uapi_open_node(struct file *filp, struct inode *inode)
 	return false;
 }
 
-/* A kernel thread's last fput() leaves the release to a work item. */
+/* Closes a file. A kernel thread's last fput() leaves the release to a work item: run that, too. */
 void uapi_close_file(void *filp)
 {
 	fput(filp);
@@ -52,7 +52,7 @@ void uapi_close_file(void *filp)
 struct uapi_client *uapi_open(struct kunit *test)
 {
 	struct uapi_client *client = test_zalloc(test, sizeof(*client));
-	/* drm_open() reads nothing of it but the number. */
+	/* drm_open() reads nothing of the inode but i_rdev, the node's number. */
 	struct inode *inode = test_zalloc(test, sizeof(*inode));
 	struct file *filp;
 
@@ -262,7 +262,10 @@ static void uapi_unmount(void *mount)
 	kern_unmount(mount);
 }
 
-/* Exchanges the number of the thread's next allocation that fails. */
+/*
+ * Exchanges *@nth with the number of the memory allocation that fails next in this thread, counted
+ * from now on; 0 = none.
+ */
 static void uapi_fail_nth(u32 *nth)
 {
 #ifdef CONFIG_FAULT_INJECTION

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Clients as programs are: a DRM file of the device that the machine has, with the software GPU
- * behind it, and memory of user space. Tests that need one are skipped where no such device is.
+ * Clients that call the driver as user programs do: each opens a DRM file of the machine's Pagoda
+ * device, the software GPU, and has user memory. On a machine without such a device the tests are
+ * skipped.
  */
 #ifndef PAGODA_KUNIT_UAPI_HELPERS_H
 #define PAGODA_KUNIT_UAPI_HELPERS_H
@@ -13,10 +14,10 @@
 #include <drm/pagoda_drm.h>
 #include "rig/rig.h"
 
-/* Bytes of a client's user memory; the parts of it that have a purpose, by offset. */
+/* Bytes of a client's user memory; below, offsets of its parts. */
 #define UAPI_BYTES	(8 * PAGE_SIZE)
 #define UAPI_ARGS	0u			/* argument of an ioctl */
-#define UAPI_ENTRIES	(1u * PAGE_SIZE)	/* an array */
+#define UAPI_ENTRIES	(1u * PAGE_SIZE)	/* an array of the ioctl */
 #define UAPI_MORE	(2u * PAGE_SIZE)	/* another array of the same ioctl */
 #define UAPI_TEXT	(3u * PAGE_SIZE)	/* what is written to a file, or read from it */
 #define UAPI_MAX_ARGS	256u
@@ -25,13 +26,14 @@
 #define UAPI_PATIENCE	(10 * NSEC_PER_SEC)
 
 /**
- * struct uapi_client - An open DRM file
+ * struct uapi_client - An open DRM file, and user memory
  * @test: Test
  * @filp: File; closed with the test at the latest
  * @file: DRM's part of @filp
- * @memory: User address of %UAPI_BYTES
- * @fail_nth: Set by tests: number of the allocation that fails while uapi_file() opens the file,
- *	0 = none. Afterwards 0 if there were so many, else what is left of the number
+ * @memory: User address of the client's %UAPI_BYTES of memory
+ * @fail_nth: Set by tests: number, from 1, of the memory allocation that fails while uapi_file()
+ *	opens a file, 0 = none fails. Afterwards 0 if the opening did so many, else reduced by the
+ *	number that it did
  */
 struct uapi_client {
 	struct kunit *test;
@@ -42,16 +44,16 @@ struct uapi_client {
 };
 
 /**
- * struct uapi_gpu - A VM, a context, and a page that programs and their data are in
+ * struct uapi_gpu - A VM, a context, a monitored fence, and a page with programs and their data
  * @client: Client
  * @vm: VM
  * @context: Context of engine 0
- * @page: Handle of the page
+ * @page: Handle of the page, an allocation
  * @fence: Monitored fence, whose value is 0 at first
- * @address: GPU address of the page; that of the fence's value is a page higher
- * @view: User address of the page
- * @used: Bytes of the page that programs fill
- * @start: Where the program begins that is being written
+ * @address: GPU address of the page; the fence's value is mapped one page higher
+ * @view: User address at which the CPU sees the page
+ * @used: Bytes, from the start of the page, that programs fill
+ * @start: Byte of the page where the program begins that is being written
  */
 struct uapi_gpu {
 	struct uapi_client *client;
@@ -65,7 +67,7 @@ struct uapi_gpu {
 	u32 start;
 };
 
-/* Where the page of a struct uapi_gpu has data, not programs. */
+/* Byte of the page of a struct uapi_gpu where its data begin; programs are in front of them. */
 #define UAPI_DATA	2048u
 
 /* Returns a new client with user memory of its own; skips the test if there is no device. */
@@ -73,30 +75,37 @@ struct uapi_client *uapi_open(struct kunit *test);
 void uapi_close(struct uapi_client *client);
 struct drm_device *uapi_drm(struct uapi_client *client);
 
-/* Copies to user memory, and returns the address there; or from there. */
+/*
+ * Copy to, or from, byte @at of the client's user memory. uapi_put() returns the user address to
+ * which it copied.
+ */
 u64 uapi_put(struct uapi_client *client, u32 at, const void *from, u32 size);
 void uapi_get(struct uapi_client *client, u32 at, void *to, u32 size);
-/* Calls an ioctl with a struct as large as @cmd says; copies the struct back. */
+/* Calls an ioctl with @args, which @cmd says the size of; copies @args back. Returns its result. */
 long uapi_ioctl(struct uapi_client *client, unsigned int cmd, void *args);
 /* Calls an ioctl that has to succeed. */
 void uapi_must(struct uapi_client *client, unsigned int cmd, void *args);
 
-/* Returns the handle of a page that may be in these segments. */
+/* Returns the handle of a new allocation of a page; @segments has the bits of its segments. */
 u32 uapi_allocate(struct uapi_client *client, u32 segments);
-/* Returns where the page is: enum drm_pagoda_residency. */
+/* Returns where the allocation is: an enum drm_pagoda_residency. */
 u32 uapi_residency(struct uapi_client *client, u32 handle);
-/* Returns the user address of a shared mapping of a page. */
+/* Returns the user address of a new shared mapping of an allocation of a page. */
 unsigned long uapi_map(struct uapi_client *client, u32 handle);
+/* Read and write a word at the user address @at. */
 u64 uapi_word(struct uapi_client *client, unsigned long at);
 void uapi_set_word(struct uapi_client *client, unsigned long at, u64 value);
 
-/* The page may be in these segments. */
+/* Returns a new struct uapi_gpu, whose page may be in @segments; page and fence are mapped. */
 struct uapi_gpu *uapi_gpu(struct uapi_client *client, u32 segments);
 /* Appends a command to the program being written. */
 void uapi_command(struct uapi_gpu *gpu, const void *command, u32 size);
-/* Submits the program. The job gives the fence @value when it is done, unless @value is 0. */
+/*
+ * Submits the program and begins another. When the job is done the fence gets @value, unless @value
+ * is 0. Returns SUBMIT's result.
+ */
 long uapi_submit(struct uapi_gpu *gpu, u64 value);
-/* Waits until the fence has @value, at most @patience_ns. */
+/* Waits until the fence has @value, at most @patience_ns. Returns FENCE_WAIT's result. */
 long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns);
 
 #define UAPI_ADD(gpu, NAME, type, more, ...) \
@@ -104,12 +113,15 @@ long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns);
 		     sizeof(struct virtio_pagoda_##type))
 
 /*
- * Opens a file of debugfs: @name is a name in the DRM device's folder if @of_device, else a path.
- * Returns the file, to be closed with uapi_close_file(), or an error.
+ * Opens a file of debugfs: @name is a name in the DRM device's folder if @of_device, else a path in
+ * debugfs. Returns the file, to be closed with uapi_close_file(), or an ERR_PTR.
  */
 struct file *uapi_file(struct uapi_client *client, bool of_device, const char *name, int flags);
 void uapi_close_file(void *file);
-/* Opens such a file, writes a text or reads up to a page of it, and closes it. */
+/*
+ * Open such a file, write @text or read at most @size bytes and a page to @text, and close the
+ * file. Return the number of bytes, or a negative errno of the write or read.
+ */
 long uapi_write(struct uapi_client *client, bool of_device, const char *name, const char *text);
 long uapi_read(struct uapi_client *client, bool of_device, const char *name, char *text, u32 size);
 

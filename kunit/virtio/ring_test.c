@@ -19,7 +19,7 @@
 #define RING_SIZE	16u
 #define RING_REQUESTS	(RING_SIZE / 3)
 
-/* A request; @completed counts its completions, @outcome and @fault are the last one's. */
+/* A request; @completed counts its completions, the last of which had @outcome and @fault. */
 struct ring_request {
 	struct pagoda_request base;
 	u32 completed;
@@ -28,11 +28,12 @@ struct ring_request {
 };
 
 /*
- * The device's side of a ring. @seen counts entries of the available ring that the device has
- * taken; @late, if set, is called once between the driver's last look and switching interrupts on.
- * @requests has one more than the ring has room for. @kept has the first descriptors of @nr_kept
- * commands that the device doesn't answer; @looks counts down the driver's looks until a command is
- * answered. A control queue resets @paging.
+ * A device with one ring, which is a paging, event or control queue. @seen counts entries of the
+ * available ring that the device has taken. @late, if set, is called once when the driver has found
+ * the ring empty and is about to switch interrupts on. @requests has one more than the ring has
+ * room for. @kept has the first descriptors of @nr_kept commands that the device doesn't answer;
+ * @looks counts down how often the driver finds no answer before a command is answered. @paging is
+ * the device whose paging queue the commands of a control queue reset.
  */
 struct ring_device {
 	struct kunit *test;
@@ -202,7 +203,10 @@ static void ring_interrupt(struct ring_device *device)
 	device->vq->callback(device->vq);
 }
 
-/* Stub of pagoda_virtio_listen(): first clears and calls &ring_device.late, if that is set. */
+/*
+ * Stub of pagoda_virtio_listen(), which the driver calls after it found the ring empty: clears and
+ * calls &ring_device.late, if that is set, then does what the function does.
+ */
 static bool ring_listen_late(struct virtqueue *vq)
 {
 	struct ring_device *device = ring_of(vq);
@@ -231,8 +235,8 @@ static void ring_execute_late(struct ring_device *device)
 }
 
 /*
- * A request that completes after the driver's last look, while interrupts are off, raises no
- * interrupt: the driver looks again, and leaves interrupts on.
+ * A request that completes after the driver found the ring empty, while interrupts are off, raises
+ * no interrupt: the driver looks again, completes the request, and leaves interrupts on.
  */
 static void ring_last_look(struct kunit *test)
 {
@@ -258,8 +262,8 @@ static void ring_last_look(struct kunit *test)
 }
 
 /*
- * A full ring refuses requests with -ENOSPC; each completion makes room for one, also for one that
- * was refused.
+ * A full ring refuses a request with -ENOSPC; each completion makes room for one request, also
+ * after a refusal.
  */
 static void ring_gives_back_room(struct kunit *test)
 {
@@ -288,8 +292,8 @@ static void ring_gives_back_room(struct kunit *test)
 }
 
 /*
- * The device's sequence numbers start at 1 again after each sleep, those of the driver don't: the
- * ring converts the numbers of requests and faults.
+ * The sequence numbers that the device gets start at 1 again after each sleep, those of the driver
+ * don't: the ring converts the numbers of requests, completions and faults.
  */
 static void ring_counts_across_sleep(struct kunit *test)
 {
@@ -312,8 +316,8 @@ static void ring_counts_across_sleep(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, (u32)VIRTIO_PAGODA_FAULT_UNSUPPORTED,
 				device->requests[2].fault.reason);
 		/*
-		 * While the device has no power there is no virtqueue, and refused requests aren't
-		 * counted.
+		 * While the device has no power the ring has no virtqueue, refuses requests, and
+		 * doesn't count these as outstanding.
 		 */
 		KUNIT_EXPECT_EQ(test, 0, pagoda_ring_attach(ring, NULL));
 		KUNIT_EXPECT_EQ(test, -ENODEV, ring_submit(device, 0, seqno + 1));
@@ -332,7 +336,10 @@ static void ring_tell_late(struct ring_device *device)
 	ring_use(device, index, sizeof(*event));
 }
 
-/* An event that comes after the last look is seen, too, and each buffer is given back. */
+/*
+ * An event that comes after the driver found the ring empty is handled without an interrupt, and
+ * the driver gives the buffer of each event to the device again.
+ */
 static void ring_last_look_for_events(struct kunit *test)
 {
 	struct ring_device *device = ring_create(test, pagoda_event_interrupt);
@@ -356,7 +363,10 @@ static void ring_last_look_for_events(struct kunit *test)
 	pagoda_events_fini(&device->virtio);
 }
 
-/* While the device has no power there is no virtqueue for events; afterwards all buffers are in. */
+/*
+ * After a sleep, during which there is no virtqueue for events, the device gets all event buffers
+ * again, also that of an event before the sleep.
+ */
 static void ring_posts_events_after_sleep(struct kunit *test)
 {
 	struct ring_device *device = ring_create(test, pagoda_event_interrupt);
@@ -442,7 +452,7 @@ static void ring_answer_command(struct ring_device *device, u16 index, u64 seqno
 	ring_use(device, index, sizeof(*answer));
 }
 
-/* Answers the next command when the driver looks for its answer. */
+/* &ring_device.late: answers the driver's next command, as soon as the driver has sent it. */
 static void ring_command_answered(struct ring_device *device)
 {
 	if (ring_has_command(device))
@@ -451,7 +461,11 @@ static void ring_command_answered(struct ring_device *device)
 		device->late = ring_command_answered;
 }
 
-/* Executes a request of the paging queue, gives back two without an interrupt, and answers. */
+/*
+ * &ring_device.late of a control queue, for the command that resets a queue: executes one request
+ * of @device->paging, gives two back as ABORTED, all without an interrupt, and answers the command
+ * with the number of the executed request and offset 8.
+ */
 static void ring_queue_reset(struct ring_device *device)
 {
 	u64 done;
@@ -466,7 +480,10 @@ static void ring_queue_reset(struct ring_device *device)
 	ring_answer_command(device, ring_next(device), done, 8);
 }
 
-/* Keeps the next command, and breaks the ring, so that the driver doesn't wait for the answer. */
+/*
+ * &ring_device.late: keeps the driver's next command without an answer, and marks the virtqueue
+ * broken, so that the driver doesn't wait for the answer.
+ */
 static void ring_command_kept(struct ring_device *device)
 {
 	if (!ring_has_command(device)) {
@@ -488,7 +505,10 @@ static int ring_command(struct ring_device *device, void (*late)(struct ring_dev
 	return ret;
 }
 
-/* As many commands as there are slots stay without an answer: there is no slot for another one. */
+/*
+ * Leaves as many commands without an answer as there are slots, and expects that another command
+ * finds no free slot (-ETIMEDOUT).
+ */
 static void ring_keep_commands(struct ring_device *device)
 {
 	u32 i;
@@ -529,8 +549,8 @@ static void ring_gives_back_slots(struct kunit *test)
 }
 
 /*
- * The answer to a reset comes behind all requests, for which there is no interrupt; its number is
- * the driver's, also after a sleep.
+ * When the reset of a queue returns, all requests are completed, although the device raised no
+ * interrupt for them. The sequence number in its result is the driver's, also after a sleep.
  */
 static void ring_reset_takes_all_back(struct kunit *test)
 {
@@ -564,7 +584,10 @@ static void ring_reset_takes_all_back(struct kunit *test)
 	pagoda_control_fini(&device->virtio);
 }
 
-/* Answers the next command at the driver's look number device->looks, without an interrupt. */
+/*
+ * &ring_device.late: answers the driver's command, without an interrupt, when the driver looks for
+ * the answer the @device->looks-th time.
+ */
 static void ring_command_answered_late(struct ring_device *device)
 {
 	if (ring_has_command(device) && !--device->looks)
@@ -573,7 +596,7 @@ static void ring_command_answered_late(struct ring_device *device)
 		device->late = ring_command_answered_late;
 }
 
-/* An answer whose interrupt is lost is found: the driver looks again until the time is over. */
+/* The driver finds an answer whose interrupt is lost: it looks for the answer again and again. */
 static void ring_looks_for_answers(struct kunit *test)
 {
 	struct ring_device *device = ring_create(test, pagoda_control_interrupt);
@@ -589,7 +612,10 @@ static void ring_looks_for_answers(struct kunit *test)
 	pagoda_control_fini(&device->virtio);
 }
 
-/* Executes a request without an interrupt, and refuses the reset. */
+/*
+ * &ring_device.late of a control queue: executes a request of @device->paging without an interrupt,
+ * and refuses the command that resets the queue.
+ */
 static void ring_reset_refused(struct ring_device *device)
 {
 	struct virtio_pagoda_answer *answer;
@@ -608,7 +634,10 @@ static void ring_reset_refused(struct ring_device *device)
 	ring_use(device, index, sizeof(*answer));
 }
 
-/* A request that was executed is complete although its interrupt was lost and the reset failed. */
+/*
+ * When a reset of the queue fails, a request that the device executed is completed, although its
+ * interrupt was lost, and a request that it didn't execute stays submitted.
+ */
 static void ring_failed_reset_looks(struct kunit *test)
 {
 	struct ring_device *device = ring_create(test, pagoda_paging_interrupt);
@@ -633,8 +662,8 @@ static void ring_failed_reset_looks(struct kunit *test)
 }
 
 /*
- * A request that comes back while interrupts are off raises none: switching interrupts on tells the
- * caller to look again.
+ * A request that completes while interrupts are off raises no interrupt: pagoda_virtio_listen(),
+ * which switches interrupts on, returns false, so that the caller looks again.
  */
 static void ring_listen_tells(struct kunit *test)
 {
@@ -649,7 +678,7 @@ static void ring_listen_tells(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, device->requests[0].completed);
 	ring_interrupt(device);
 	ring_expect(device, 0, PAGODA_OUTCOME_OK);
-	/* A broken device sends nothing: the caller must not look for ever. */
+	/* For a broken virtqueue the result is true: the caller must not look for ever. */
 	KUNIT_ASSERT_EQ(test, 0, ring_submit(device, 0, 2));
 	virtqueue_disable_cb(device->vq);
 	ring_execute(device);

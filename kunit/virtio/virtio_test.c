@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which of a device's claims the driver accepts, and which it refuses. */
+/*
+ * What the driver accepts from a device, and what it refuses: configuration, features, lists of
+ * extents, completions, events, answers of the control queue.
+ */
 #include <kunit/test.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -67,7 +70,10 @@ struct pagoda_config_case {
 	.drop_features = (_features), \
 }
 
-/* Values of each field just inside and just outside of the valid range. */
+/*
+ * Values of fields, most of them just inside or just outside of the valid range, and values of
+ * fields that need a feature, without that feature.
+ */
 static const struct pagoda_config_case config_cases[] = {
 	PAGODA_CONFIG(vram_size, 0, false),
 	PAGODA_CONFIG(vram_size, SZ_64M + 1, false),
@@ -119,8 +125,8 @@ static const struct pagoda_config_case config_cases[] = {
 	PAGODA_CONFIG_WITHOUT(va_bits, 48, PAGODA_OP_BIT(FLUSH_TLB)),
 	PAGODA_CONFIG(pt_levels, 0, false),	/* va_bits without levels */
 	PAGODA_CONFIG(pt_levels, 1, false),
-	PAGODA_CONFIG(pt_levels, 2, true),	/* with a long root */
-	PAGODA_CONFIG(pt_levels, 3, false),	/* 39 bits */
+	PAGODA_CONFIG(pt_levels, 2, true),	/* the root table is longer */
+	PAGODA_CONFIG(pt_levels, 3, false),	/* translates only 39 bits */
 	PAGODA_CONFIG(pt_levels, 5, false),	/* no index bits left for the root */
 	PAGODA_CONFIG(pt_levels, 6, false),
 	PAGODA_CONFIG(pt_levels, 7, false),
@@ -178,7 +184,7 @@ static void virtio_config_field(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->good ? 0 : -EINVAL, ret);
 	if (c->good)
 		return;
-	/* The refusal names the field; a list that is too long for a size is blamed on the list. */
+	/* The refusal names the field, not another field that limits it. */
 	KUNIT_ASSERT_NOT_NULL(test, refusal.field);
 	KUNIT_ASSERT_NOT_NULL(test, refusal.why);
 	KUNIT_EXPECT_STREQ(test, c->field, refusal.field);
@@ -201,7 +207,10 @@ static void expect_tables(struct kunit *test, const struct pagoda_device_info *i
 	KUNIT_EXPECT_TRUE(test, info->features & BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU));
 }
 
-/* A device may have none of the optional features; fields of a missing feature must be 0. */
+/*
+ * A device without any of these optional features is accepted, and refused if a field that belongs
+ * to a missing feature isn't 0.
+ */
 static void virtio_config_bare(struct kunit *test)
 {
 	const u64 none = PAGODA_OP_BIT(SPECIAL_LOCK_TRANSFER) | PAGODA_OP_BIT(UPDATE_PAGE_TABLE) |
@@ -239,7 +248,7 @@ static void virtio_config_bare(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "pt_levels", refusal.field);
 }
 
-/* Only combinations of va_bits and pt_levels that the header allows are accepted. */
+/* Of all combinations of va_bits and pt_levels only those in @widths are accepted. */
 static void virtio_config_levels(struct kunit *test)
 {
 	static const struct {
@@ -313,7 +322,7 @@ static void virtio_config_good(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, info.features & BIT_ULL(VIRTIO_F_VERSION_1));
 	expect_tables(test, &info, &counts);
 
-	/* Lists are limited even if VRAM is larger. */
+	/* A list has at most VIRTIO_PAGODA_MAX_EXTENTS entries, also if VRAM has more pages. */
 	config.vram_size = cpu_to_le64((VIRTIO_PAGODA_MAX_EXTENTS + 1ull) * SZ_4K);
 	config.visible_size = config.vram_size;
 	config.window_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS);
@@ -332,7 +341,10 @@ static void virtio_config_good(struct kunit *test)
 					    &refusal));
 }
 
-/* Without a required feature the device is refused with -ENODEV and the feature's name. */
+/*
+ * Without a required feature the device is refused with -ENODEV and the feature's name. Of the two
+ * operations that map the aperture, one is enough.
+ */
 static void virtio_features(struct kunit *test)
 {
 	const u64 maps = PAGODA_OP_BIT(MAP_APERTURE_SEGMENT) |
@@ -381,8 +393,8 @@ struct pagoda_extents_case {
 	const char *name;
 	u32 count;
 	struct pagoda_extent extents[3];
-	bool good_window;	/* of 8 pages */
-	bool good_invalid;	/* of 8 pages of VRAM */
+	bool good_window;	/* the list may describe a CPU window of 8 pages */
+	bool good_invalid;	/* the list may say which parts of 8 pages of VRAM are invalid */
 };
 
 #define PAGODA_PAGES(n)	((u64)(n) * VIRTIO_PAGODA_PAGE_SIZE)
@@ -440,7 +452,10 @@ static void expect_memory(struct kunit *test, const struct pagoda_extent *list, 
 	KUNIT_EXPECT_EQ(test, good ? 0 : count - 1, refusal.value);
 }
 
-/* Machine memory is accepted as VRAM only from a GPU in the kernel, which may use nothing else. */
+/*
+ * Extents of a CPU window in the machine's own memory are accepted only if the device is a GPU in
+ * the kernel, whose windows must be there.
+ */
 static void virtio_extents_memory(struct kunit *test)
 {
 	unsigned long address = __get_free_pages(GFP_KERNEL, 1);
@@ -457,7 +472,7 @@ static void virtio_extents_memory(struct kunit *test)
 	expect_memory(test, list, 2, false, false);
 	expect_memory(test, &list[1], 1, true, true);
 	expect_memory(test, list, 1, true, false);
-	/* The range begins in the machine's memory and ends outside. */
+	/* An extent that begins in the machine's memory and ends outside is refused. */
 	list[1].size = (1ull << 45) - list[1].address;
 	expect_memory(test, &list[1], 1, true, false);
 	free_pages(address, 1);
@@ -517,8 +532,8 @@ static void virtio_completion_good(struct kunit *test)
 }
 
 /*
- * Commands may be executed more than once, so their number isn't limited; a fault must name the
- * request's context and queue.
+ * An engine may execute a command more than once, so the number of packets in its completion isn't
+ * limited by the request's size. A fault must name the request's context and queue.
  */
 static void virtio_completion_execute(struct kunit *test)
 {
@@ -544,7 +559,7 @@ static void virtio_completion_execute(struct kunit *test)
 			pagoda_completion_check(&c, sizeof(c), queue - 1, &request, &fault));
 }
 
-/* Only the exact length, with dirty tracking or without, and known statuses are accepted. */
+/* A completion must have one of two lengths, with @skipped or without, and a known status. */
 static void virtio_completion_lengths(struct kunit *test)
 {
 	struct virtio_pagoda_completion c = virtio_test_completion(VIRTIO_PAGODA_STATUS_OK);
@@ -562,7 +577,7 @@ static void virtio_completion_lengths(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_BAD_ANSWER,
 				virtio_test_outcome(&c, sizeof(c), &fault));
 	}
-	/* As if the device had written nothing. */
+	/* All zeros, as if the device had written nothing. */
 	memset(&c, 0, sizeof(c));
 	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_BAD_ANSWER,
 			virtio_test_outcome(&c, sizeof(c), &fault));
@@ -576,7 +591,7 @@ static void virtio_completion_lengths(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(&fault, 0, sizeof(fault))); \
 } while (0)
 
-/* A completion that contradicts its request is a bad answer and gives no fault. */
+/* A completion that contradicts its request or itself is a bad answer; the fault is all zeros. */
 static void virtio_completion_impossible(struct kunit *test)
 {
 	struct virtio_pagoda_completion c;
@@ -641,7 +656,10 @@ static int virtio_answer_check(const struct virtio_pagoda_answer *answer, u32 le
 				   VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER);
 }
 
-/* Answers of the control queue are checked for length and status. */
+/*
+ * An answer of the control queue is accepted only if its length fits the number of its entries, the
+ * number isn't above the limit, and the status is OK; a refusal becomes -EINVAL.
+ */
 static void virtio_answers(struct kunit *test)
 {
 	const u32 entry = sizeof(struct virtio_pagoda_extent);
@@ -672,7 +690,10 @@ static void virtio_answers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, virtio_answer_check(&answer, sizeof(answer)));
 }
 
-/* Of the eight combinations of the preserve flags only four are accepted, and no other bit. */
+/*
+ * Of the eight combinations of the flags in @preserved four are accepted, and no other bit;
+ * @preserved_bytes must be whole pages less than VRAM with HIBERNATE_PART, else 0.
+ */
 static void virtio_config_preserved(struct kunit *test)
 {
 	static const struct {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VMs that fill VRAM by themselves: their page tables find room, and jobs whose allocations fit
- * into empty VRAM are executed, wherever these were and whatever else is executed.
+ * VMs whose own allocations fill VRAM: page tables of the VM find room, and a job whose allocations
+ * would fit into empty VRAM is executed, wherever the allocations are at SUBMIT, and although jobs
+ * of other VMs are in flight.
  */
 #include <linux/kthread.h>
 #include <linux/sizes.h>
@@ -60,7 +61,11 @@ static void room_end(struct room_test *t)
 	pagoda_rig_close(t->shown);
 }
 
-/* Submits a job that compares what the last job stored in each allocation, and stores anew. */
+/*
+ * Submits a job that expects in each allocation what the last job stored, @before plus the
+ * allocation's index, or 0 if @before is 0, and stores @after plus the index. Returns SUBMIT's
+ * result.
+ */
 static int room_job(struct room_test *t, u64 before, u64 after)
 {
 	u32 i;
@@ -93,7 +98,7 @@ static u32 room_in_vram(struct room_test *t)
 	return pages;
 }
 
-/* Maps addresses so far from each other that each needs page tables of its own. */
+/* Maps @t->shown at 60 addresses so far from each other that each needs page tables of its own. */
 static void room_bind_far(struct room_test *t)
 {
 	u32 i;
@@ -103,8 +108,8 @@ static void room_bind_far(struct room_test *t)
 }
 
 /*
- * Page tables find room although VRAM was filled with allocations that support nothing else by a
- * submission that was refused.
+ * VM_BIND finds room for page tables although a job that was refused left VRAM full of allocations
+ * that support VRAM only. When some of these are closed, the others are intact.
  */
 static void room_for_binds_beside_choosy(struct kunit *test)
 {
@@ -125,8 +130,8 @@ static void room_for_binds_beside_choosy(struct kunit *test)
 }
 
 /*
- * Page tables find room beside allocations of three times VRAM's size that support the aperture,
- * too.
+ * VM_BIND finds room for page tables in a VRAM full of allocations that also support the aperture,
+ * and that are three times as large as VRAM together.
  */
 static void room_for_binds_beside_others(struct kunit *test)
 {
@@ -136,13 +141,13 @@ static void room_for_binds_beside_others(struct kunit *test)
 	room_expect_run(&t, 0, 100);
 	KUNIT_EXPECT_LT(test, PAGODA_RIG_VRAM_PAGES - 2 * PAGES, room_in_vram(&t));
 	room_bind_far(&t);
-	/* The page tables evicted only a few allocations. */
+	/* Only a few allocations were evicted for the page tables. */
 	KUNIT_EXPECT_LT(test, PAGODA_RIG_VRAM_PAGES - 6 * PAGES, room_in_vram(&t));
 	room_expect_run(&t, 100, 200);
 	room_end(&t);
 }
 
-/* An allocation that supports VRAM only gets room from those that don't. */
+/* Allocations that also support the aperture make room for those that support VRAM only. */
 static void room_for_choosy(struct kunit *test)
 {
 	struct room_test t = room_make(test);
@@ -159,7 +164,10 @@ static void room_for_choosy(struct kunit *test)
 	room_end(&t);
 }
 
-/* There is enough room, but not in one range: all allocations are placed again. */
+/*
+ * VRAM has enough room for a contiguous allocation, but not in one range: SUBMIT places all
+ * allocations of the job anew.
+ */
 static void room_in_one_piece(struct kunit *test)
 {
 	struct room_test t = room_make(test);
@@ -206,7 +214,8 @@ static int room_call(void *data)
 }
 
 /*
- * Page tables of jobs that are armed can't be moved (C123): the submission waits for these jobs.
+ * Page tables and save areas of other VMs stay in VRAM while a job of their VM is in flight (C123):
+ * SUBMIT of a job that needs nearly all of VRAM waits for these jobs.
  */
 static void room_others_are_waited_for(struct kunit *test)
 {

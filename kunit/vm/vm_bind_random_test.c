@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random arrays of VM_BIND against a list of pages with the expected mapping of each: which arrays
- * are refused, with which error, and what the GPU finds afterwards, while allocations move, handles
- * are closed and page tables are evicted.
+ * Random arrays of VM_BIND against a model, a list of pages with the expected mapping of each:
+ * which arrays are refused, with which error, and what the GPU finds afterwards. In between
+ * allocations move and handles are closed.
  */
 #include <linux/prandom.h>
 #include "vm_helpers.h"
@@ -10,7 +10,7 @@
 #define STEPS		60
 #define PAGES		192u
 #define CHUNK		((u32)(SZ_64K / PAGE_SIZE))
-/* Across the end of a leaf table. */
+/* Address of the model's page 0; a leaf table ends in the middle of the pages. */
 #define BASE		((u64)SZ_4M + SZ_2M - PAGES / 2 * PAGE_SIZE)
 #define BOS		3u
 #define BO_PAGES	24u
@@ -19,8 +19,8 @@
 enum model_kind { MODEL_FREE, MODEL_RESERVED, MODEL_NO_ACCESS, MODEL_ZERO, MODEL_MAP };
 
 /*
- * Expected state of a page. For MODEL_MAP, @bo and @page tell what is mapped; @reservation is a
- * number, 0 = none.
+ * Expected state of a page of addresses. For MODEL_MAP, page @page of allocation @bo is mapped;
+ * @reservation is the number of the RESERVE range that has the page, 0 = none.
  */
 struct model_page {
 	u8 kind;
@@ -54,7 +54,7 @@ static u32 base_of(u32 bo)
 
 /* ---- The model ----------------------------------------------------------------- */
 
-/* Returns whether a range is entirely in one reservation or in none. */
+/* Returns whether all pages of a range are in one reservation, or all are in none. */
 static bool model_is_one_place(const struct model_page *pages, u32 first, u32 nr)
 {
 	u32 i;
@@ -187,7 +187,10 @@ static int model_entry(struct random_test *t, const struct pagoda_bind *entry, u
 
 /* ---- Steps ---------------------------------------------------------------------- */
 
-/* Mostly a few pages; ranges of an update are near its first one. */
+/*
+ * Gives @entry a random range of addresses, mostly of a few pages; in an update, that is, if
+ * @around isn't PAGES, near page @around.
+ */
 static void random_range(struct random_test *t, struct pagoda_bind *entry, u32 around)
 {
 	u32 unit = entry->type == DRM_PAGODA_BIND_RESERVE ? CHUNK : 1;
@@ -232,7 +235,7 @@ static void random_entry(struct random_test *t, struct pagoda_bind *entry, bool 
 		entry->offset = BASE + below(t, PAGES - entry->size / PAGE_SIZE) * PAGE_SIZE;
 }
 
-/* Returns a page in a reservation at or after a random one, or PAGES. */
+/* Returns the first reserved page from a random page on, or PAGES. */
 static u32 random_reserved(struct random_test *t)
 {
 	u32 first = below(t, PAGES), i;
@@ -274,7 +277,10 @@ static void step_array(struct random_test *t)
 	memcpy(t->next, t->pages, sizeof(t->pages));
 	for (i = 0; i < nr; i++)
 		random_entry(t, &binds[i], copy, around);
-	/* An update is for the reservation of its first entry. */
+	/*
+	 * An update may change only the reservation of its first entry; ~0 if the entry is in none:
+	 * the array is refused then.
+	 */
 	if (update)
 		update = t->next[(binds[0].address - BASE) / PAGE_SIZE].reservation ?: ~0u;
 	for (i = 0; i < nr && !want; i++)
@@ -334,7 +340,7 @@ static void check_pages(struct random_test *t)
 	}
 }
 
-/* After each random array the errno and the GPU's view agree with the model. */
+/* For each random array VM_BIND's result, and what the GPU finds afterwards, are the model's. */
 static void vm_bind_random(struct kunit *test)
 {
 	const struct pagoda_rig_mode *mode = test->param_value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rules of VM_BIND: which addresses an entry may change, what it makes of them, and what a refused
- * array leaves behind.
+ * Rules of VM_BIND: which addresses an entry may change, and what the GPU finds there afterwards;
+ * what a refused array leaves behind; fences; driver protections; CHOOSE; mapped monitored fences.
  */
 #include "vm_helpers.h"
 
@@ -38,7 +38,10 @@ static void expect_fault(struct pagoda_rig *rig, struct pagoda_vm *vm, u64 va)
 			    vmt_fault(rig, vm->id, va), "address %#llx", va);
 }
 
-/* Binds an array with @update; @address, if not NULL, returns the first entry's address. */
+/*
+ * VM_BIND of an array, with DRM_PAGODA_VM_BIND_UPDATE if @update. Stores the address of the first
+ * entry, which CHOOSE may have set, in *@address, unless that is NULL. Returns VM_BIND's result.
+ */
 static int bind_array(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		      bool update, u64 *address)
 {
@@ -62,7 +65,7 @@ static int bind_array(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32
 	return ret;
 }
 
-/* A MAP stays within one reservation or outside of all (C131). */
+/* The range of a MAP must be within one reservation, or outside of all (C131). */
 static void vm_maps_in_one_place(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -72,14 +75,14 @@ static void vm_maps_in_one_place(struct kunit *test)
 
 	PAGODA_PROVES(C131);
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
-	/* Across an edge of the reservation, and across its end into another one. */
+	/* Refused: across the reservation's end, its start, or both; into another reservation. */
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_map(vm, bo, end - PAGE_SIZE, 0, 2 * PAGE_SIZE, 0));
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_map(vm, bo, HERE - PAGE_SIZE, 0, 2 * PAGE_SIZE, 0));
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_map(vm, bo, HERE - PAGE_SIZE, 0, 18 * PAGE_SIZE, 0));
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, end, KIB64));
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_map(vm, bo, end - PAGE_SIZE, 0, 2 * PAGE_SIZE, 0));
 	expect_fault(rig, vm, end - PAGE_SIZE);
-	/* Inside, over mapped pages, and where nothing is mapped. */
+	/* Accepted: within the reservation or outside, also over mapped pages. */
 	KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, KIB64, 0));
 	KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, HERE + PAGE_SIZE, 0, 2 * PAGE_SIZE, 0));
 	KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, HERE + SZ_2M, 0, PAGE_SIZE, 0));
@@ -111,7 +114,7 @@ static void vm_mapped_is_not_zero(struct kunit *test)
 				vmt_set(vm, types[i], HERE + PAGE_SIZE, 2 * PAGE_SIZE));
 		KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, types[i], HERE + 2 * PAGE_SIZE, PAGE_SIZE));
 		vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 7 + VM_WORDS);
-		/* A reserved range isn't protected like one that MAP created. */
+		/* In a reservation mapped pages may be replaced. */
 		KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, there, 0, PAGE_SIZE, 0));
 		vmt_expect(rig, vm->id, there, 7);
 		KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, types[i], there, PAGE_SIZE));
@@ -121,7 +124,7 @@ static void vm_mapped_is_not_zero(struct kunit *test)
 			expect_fault(rig, vm, there);
 	}
 	expect_fault(rig, vm, HERE + 2 * PAGE_SIZE);
-	/* NO_ACCESS isn't free for RESERVE, but for MAP. */
+	/* RESERVE is refused over mapped pages and NO_ACCESS; MAP may replace NO_ACCESS. */
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
 	KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, HERE + 2 * PAGE_SIZE, 0, PAGE_SIZE, 0));
 	vmt_expect(rig, vm->id, HERE + 2 * PAGE_SIZE, 7);
@@ -129,7 +132,7 @@ static void vm_mapped_is_not_zero(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* RESERVE is refused where addresses are mapped, zero, without access or reserved (C133). */
+/* RESERVE is refused if any address is mapped, zero, without access or reserved (C133). */
 static void vm_reserves_what_is_free(struct kunit *test)
 {
 	static const u32 types[] = {
@@ -168,7 +171,10 @@ static void vm_reserves_what_is_free(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* An update changes one reservation only, and all its addresses are in that (C134). */
+/*
+ * An array with DRM_PAGODA_VM_BIND_UPDATE is refused unless all addresses that it changes are in
+ * one reservation (C134).
+ */
 static void vm_updates_one_reservation(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -184,7 +190,7 @@ static void vm_updates_one_reservation(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, second, KIB64));
 	KUNIT_EXPECT_EQ(test, -EINVAL, bind_array(vm, binds, 2, true, NULL));
 	expect_fault(rig, vm, first);
-	/* Without the flag two reservations are fine; with the flag, two entries in one are. */
+	/* Accepted: two reservations without the flag; two entries in one reservation with it. */
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 2, false, NULL));
 	binds[1].address = first + PAGE_SIZE;
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 2, true, NULL));
@@ -195,7 +201,7 @@ static void vm_updates_one_reservation(struct kunit *test)
 	binds[0].size = 2 * PAGE_SIZE;
 	KUNIT_EXPECT_EQ(test, -EINVAL, bind_array(vm, binds, 1, true, NULL));
 
-	/* Sources of COPY must be in one reservation, too, possibly another one. */
+	/* All sources of COPY must be in one reservation, too, which may be another one. */
 	binds[0] = bind_of(DRM_PAGODA_BIND_COPY, first + 4 * PAGE_SIZE, PAGE_SIZE);
 	binds[0].offset = second;
 	binds[1] = bind_of(DRM_PAGODA_BIND_COPY, first + 5 * PAGE_SIZE, PAGE_SIZE);
@@ -208,7 +214,7 @@ static void vm_updates_one_reservation(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 2, true, NULL));
 	vmt_expect(rig, vm->id, first + 5 * PAGE_SIZE, 50);
 
-	/* Addresses that an update unmaps stay reserved. */
+	/* Addresses that are unmapped with the flag stay reserved; without it they don't. */
 	binds[0] = bind_of(DRM_PAGODA_BIND_UNMAP, first, KIB64);
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 1, true, NULL));
 	expect_fault(rig, vm, first);
@@ -219,7 +225,7 @@ static void vm_updates_one_reservation(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* Entries apply in order, each on top of those before, and all or none. */
+/* Entries of an array apply in order, each on top of those before; if one is refused, none does. */
 static void vm_arrays_are_in_order(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -239,7 +245,7 @@ static void vm_arrays_are_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_do(vm, binds, 5));
 	for (i = 0; i < 8; i++)
 		expect_fault(rig, vm, HERE + i * PAGE_SIZE);
-	/* A refused array leaves nothing in the plan. */
+	/* The refused array left nothing in the plan, so all addresses can be reserved. */
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, &binds[4], 1));
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE, KIB64));
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, binds, 4));
@@ -249,7 +255,7 @@ static void vm_arrays_are_in_order(struct kunit *test)
 		else
 			vmt_expect(rig, vm->id, HERE + i * PAGE_SIZE, want[i]);
 	}
-	/* In reverse order the last entry wins. */
+	/* The MAP of all eight pages is the last entry now, and covers all before. */
 	swap(binds[0], binds[3]);
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE, KIB64));
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, binds, 4));
@@ -265,7 +271,10 @@ static void expect_window(struct pagoda_rig *rig, struct pagoda_vm *vm, u64 va, 
 		vmt_expect(rig, vm->id, va + from * PAGE_SIZE, 60 + (1 + from % 3) * VM_WORDS);
 }
 
-/* A window repeats over the range, also after cuts, copies and moves (C136). */
+/*
+ * The window of a MAP, a part of the allocation, repeats over the range of addresses, also after a
+ * page was unmapped, a part was copied, and the allocation moved (C136).
+ */
 static void vm_windows_repeat(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -278,7 +287,7 @@ static void vm_windows_repeat(struct kunit *test)
 	bind.window = 3 * PAGE_SIZE;
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, &bind, 1));
 	expect_window(rig, vm, HERE, 0, 12);
-	/* Cut in the middle of a window; copied from there. */
+	/* Unmap a page in the middle of a window; copy the pages behind it. */
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE + 4 * PAGE_SIZE,
 					 PAGE_SIZE));
 	KUNIT_ASSERT_EQ(test, 0, vmt_copy(vm, HERE + 5 * PAGE_SIZE, other, 7 * PAGE_SIZE));
@@ -286,7 +295,7 @@ static void vm_windows_repeat(struct kunit *test)
 	expect_fault(rig, vm, HERE + 4 * PAGE_SIZE);
 	expect_window(rig, vm, HERE, 5, 12);
 	expect_window(rig, vm, other - 5 * PAGE_SIZE, 5, 12);
-	/* The allocation moves, and all mappings come back. */
+	/* After the allocation has moved, all its mappings, and no others, become valid again. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	expect_fault(rig, vm, HERE + 11 * PAGE_SIZE);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
@@ -299,7 +308,10 @@ static void vm_windows_repeat(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* An overlapping copy works like memmove(), in both directions and with holes, also after moves. */
+/*
+ * A COPY whose source and destination overlap works like memmove(), in both directions and with an
+ * unmapped page; the copied mappings are still right after the allocation has moved.
+ */
 static void vm_copies_over_itself(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -338,7 +350,7 @@ static void vm_copies_over_itself(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* The call returns a fence, or the addresses can be used at once. */
+/* VM_BIND returns a fence after which its addresses can be used, or none if they can at once. */
 static void vm_says_when(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -348,7 +360,7 @@ static void vm_says_when(struct kunit *test)
 	struct dma_fence *fence;
 	u32 value = 0;
 
-	/* The tables exist: the call itself waits for nothing. */
+	/* Creates the page tables: the next VM_BIND needs no new table, and returns at once. */
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGE_SIZE, 0));
 	pagoda_rig_settle(rig);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
@@ -364,7 +376,7 @@ static void vm_says_when(struct kunit *test)
 			vmt_peek(rig, vm->id, bind.address, VIRTIO_PAGODA_ACCESS_READ, &value));
 	KUNIT_EXPECT_EQ(test, 1u, value);
 	pagoda_rig_settle(rig);
-	/* Nothing changed, so there is no fence. */
+	/* An array that changes nothing has no fence. */
 	bind = bind_of(DRM_PAGODA_BIND_UNMAP, HERE + SZ_1G, PAGE_SIZE);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vm_bind(vm, &bind, 1, &fence));
 	KUNIT_EXPECT_NULL(test, fence);
@@ -372,7 +384,7 @@ static void vm_says_when(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* Freed addresses can be used again before the device has executed anything. */
+/* Unmapped addresses can be reserved or mapped before the device has executed the UNMAP. */
 static void vm_frees_at_once(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -395,7 +407,10 @@ static void vm_frees_at_once(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* Closing a handle frees its addresses, except that those of a reservation stay reserved (C139). */
+/*
+ * When an allocation's handle is closed, the addresses that it is mapped at are unmapped and free;
+ * those in a reservation stay reserved (C139).
+ */
 static void vm_handles_take_their_addresses(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -414,8 +429,8 @@ static void vm_handles_take_their_addresses(struct kunit *test)
 	expect_fault(rig, vm, far);
 	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 40);
 	/*
-	 * The addresses are free, the reservation's belong to it again, and the other mapping
-	 * stays.
+	 * The addresses at HERE are free, except for the page of the other mapping; those at far
+	 * are still reserved.
 	 */
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, far, KIB64));
@@ -435,7 +450,10 @@ static struct pagoda_bind bind_unique(struct pagoda_bo *bo, u64 address, u64 off
 	return bind;
 }
 
-/* A unique protection is the only one of its pages, over all VMs (C142). */
+/*
+ * Bytes of an allocation that are mapped with a unique driver protection can't be mapped with
+ * another driver protection, in any VM (C142).
+ */
 static void vm_protection_is_unique(struct kunit *test)
 {
 	const u64 one = PAGODA_PROTECTION_UNIQUE | 1, two = PAGODA_PROTECTION_UNIQUE | 2;
@@ -450,7 +468,8 @@ static void vm_protection_is_unique(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, &bind, 1));
 	/*
-	 * The same value anywhere, another value for other pages, any value for other allocations.
+	 * Accepted: the same value anywhere; another value for other pages; any value for other
+	 * allocations.
 	 */
 	bind = bind_unique(bo, far, 0, one);
 	KUNIT_EXPECT_EQ(test, 0, vmt_do(vm, &bind, 1));
@@ -476,7 +495,7 @@ static void vm_protection_is_unique(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &bind, 1));
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(other, DRM_PAGODA_BIND_UNMAP, far, 4 * PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, 0, vmt_do(vm, &bind, 1));
-	/* Within an array; mappings that it removes first don't count. */
+	/* Two values in one array are refused, too; what the array unmaps before doesn't count. */
 	binds[0] = bind_unique(apart, far + 4 * KIB64, 4 * PAGE_SIZE, one);
 	binds[1] = bind_unique(apart, far + 5 * KIB64, 4 * PAGE_SIZE, two);
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, binds, 2));
@@ -484,7 +503,7 @@ static void vm_protection_is_unique(struct kunit *test)
 	binds[1] = bind_unique(apart, far + 5 * KIB64, 0, one);
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &binds[1], 1));
 	KUNIT_EXPECT_EQ(test, 0, vmt_do(vm, binds, 2));
-	/* Within the first array that gives an allocation the bit, whichever entry has it. */
+	/* Also if an allocation gets its first unique value by the second entry of the array. */
 	binds[0] = bind_unique(fresh, far + 6 * KIB64, 0, 1);
 	binds[1] = bind_unique(fresh, far + 7 * KIB64, 0, one);
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, binds, 2));
@@ -497,7 +516,10 @@ static void vm_protection_is_unique(struct kunit *test)
 	vmt_drop(other);
 }
 
-/* Returns the driver protection of a byte of the allocation below, in 12 bits. */
+/*
+ * Returns the driver protection, in 12 bits, with which scratch windows must map byte @offset of
+ * the allocation of vm_protection_in_windows().
+ */
 static u64 window_protection(u64 offset)
 {
 	if (offset >= 6 * PAGE_SIZE && offset < 9 * PAGE_SIZE)
@@ -505,7 +527,10 @@ static u64 window_protection(u64 offset)
 	return offset >= 2 * PAGE_SIZE && offset < 6 * PAGE_SIZE ? 0x111 : 0;
 }
 
-/* Expects windows mapped since note @from to have that protection; returns the number of copies. */
+/*
+ * Expects of the packets since index @from of the log that mapped the allocation in scratch
+ * windows: both windows of each copy have window_protection(). Returns the number of copies.
+ */
 static u32 expect_windows(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 from)
 {
 	u32 op = pagoda_rig_copy_op(rig), pieces = 0, updates = 0;
@@ -533,7 +558,10 @@ static u32 expect_windows(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 from
 	return pieces;
 }
 
-/* Paging maps unique pages with their value and others with none, one piece per value. */
+/*
+ * A move maps bytes with a unique driver protection in the scratch windows with that protection,
+ * and other bytes with 0; bytes of different protections are copied by different operations.
+ */
 static void vm_protection_in_windows(struct kunit *test)
 {
 	static const struct pagoda_rig_mode mode = { VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL };
@@ -567,7 +595,10 @@ static void vm_protection_in_windows(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* With CHOOSE the VM picks a free address, from the given one on, aligned for large pages. */
+/*
+ * With CHOOSE the VM picks free addresses at or above the given address, aligned to 64 KiB or 2 MiB
+ * if the range is as large.
+ */
 static void vm_chooses_addresses(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -583,7 +614,7 @@ static void vm_chooses_addresses(struct kunit *test)
 	vmt_expect(rig, vm->id, before, 70);
 	KUNIT_ASSERT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
 	KUNIT_EXPECT_NE(test, before, at);
-	/* From an address on, aligned for large pages. */
+	/* The first such addresses at or above the given address are chosen. */
 	bind.address = HERE + PAGE_SIZE;
 	bind.size = KIB64;
 	KUNIT_ASSERT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
@@ -598,7 +629,7 @@ static void vm_chooses_addresses(struct kunit *test)
 	bind.size = KIB64;
 	KUNIT_ASSERT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
 	KUNIT_EXPECT_EQ(test, HERE + 2 * KIB64, at);
-	/* No room: none is that large, or none behind the address. */
+	/* The VM's last range is chosen; then none is left there, none is above, none so large. */
 	bind.address = end - KIB64;
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
 	KUNIT_EXPECT_EQ(test, end - KIB64, at);
@@ -612,7 +643,10 @@ static void vm_chooses_addresses(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* A refused array keeps its requested addresses, so it can be submitted again unchanged. */
+/*
+ * When an array is refused, its CHOOSE entries keep the address that was requested, so that the
+ * array can be submitted again.
+ */
 static void vm_refuses_and_keeps_the_choice(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -633,7 +667,7 @@ static void vm_refuses_and_keeps_the_choice(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* The page of a monitored fence can be mapped, read and written, and shows its value. */
+/* The page of a monitored fence can be mapped for reads and writes, and shows the fence's value. */
 static void vm_shows_fences(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

@@ -5,7 +5,10 @@
 #include <linux/sizes.h>
 #include "rig/rig.h"
 
-/* VMs on the rig, and what the GPU finds at a virtual address, as the engine translates it. */
+/*
+ * VMs on the rig: creation, VM_BIND, and what the GPU finds at a virtual address, which the rig's
+ * engine translates.
+ */
 
 #define VM_VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define VM_APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
@@ -16,34 +19,41 @@ struct pagoda_vm *vmt_make(struct pagoda_rig *rig);
 void vmt_drop(struct pagoda_vm *vm);
 
 /*
- * vmt_bo() returns an allocation in system memory whose words count up from @base; vmt_number()
- * writes such words into an existing allocation.
+ * vmt_bo() returns a new allocation in system memory, usable in VRAM and the aperture, whose 32-bit
+ * words count up from @base; vmt_number() moves an allocation to system memory and writes such
+ * words.
  */
 struct pagoda_bo *vmt_bo(struct pagoda_rig *rig, u32 pages, u32 base);
 void vmt_number(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 base);
 
-/* VM_BIND that waits for nothing; the fence is dropped. */
+/*
+ * VM_BIND without syncobjs, of an array and of one MAP. Return VM_BIND's result; the fence is
+ * dropped.
+ */
 int vmt_do(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count);
 int vmt_map(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 address, u64 offset, u64 size,
 	    u32 flags);
-/* One entry that has only a type and a range. */
+/* VM_BIND without syncobjs, of an entry that has only a type and a range, and of one COPY. */
 int vmt_set(struct pagoda_vm *vm, u32 type, u64 address, u64 size);
 int vmt_copy(struct pagoda_vm *vm, u64 from, u64 to, u64 size);
+/* Makes mappings of allocations that have moved valid again. Returns 0 or a negative errno. */
 int vmt_validate(struct pagoda_vm *vm);
 /* Evicts all page tables of all VMs, which are idle; returns their number. */
 u32 vmt_evict_tables(struct pagoda_rig *rig);
 
 /*
- * Translates an address as the device would; returns the fault reason, or NONE with the address of
- * the memory in @here, NULL for zeros. The paging queue should be idle.
+ * Translates an address as the device would, by page tables as they are now; returns the fault
+ * reason, with NULL in @here, or NONE, with the memory's kernel address in @here, NULL for zeros.
  */
 u32 vmt_reach(struct pagoda_rig *rig, u32 space, u64 va, u32 size, u32 access, void **here);
 /*
- * Read a word through an address space as the device would; return the fault reason, or NONE with
- * the word in @value. vmt_read() waits until the paging queue is idle, vmt_peek() doesn't.
+ * Read a 32-bit word of an address space after the checks for @access, as the device would; return
+ * the fault reason, or NONE with the word in @value. vmt_read() first waits until the paging queue
+ * is idle, vmt_peek() doesn't.
  */
 u32 vmt_peek(struct pagoda_rig *rig, u32 space, u64 va, u32 access, u32 *value);
 u32 vmt_read(struct pagoda_rig *rig, u32 space, u64 va, u32 access, u32 *value);
+/* Wait until the paging queue is idle; return the fault reason of a read, or expect a word. */
 u32 vmt_fault(struct pagoda_rig *rig, u32 space, u64 va);
 void vmt_expect(struct pagoda_rig *rig, u32 space, u64 va, u32 want);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The lines of the stream: page tables of a VM change while moves wait for a job, except behind
- * what enum pagoda_stream_edge says; without an edge the order isn't kept.
+ * The lines of the stream: changes of a VM's page tables are executed although moves wait for a
+ * job, except where an edge, enum pagoda_stream_edge, puts a change or a move behind another;
+ * without the edge that order isn't kept. A VM has few submissions in flight.
  */
 #include <kunit/static_stub.h>
 #include <linux/delay.h>
@@ -13,17 +14,18 @@
 #define PAGES	4u
 #define SIZE	((u64)PAGES * PAGE_SIZE)
 #define HERE	SZ_64M
-#define NEAR	(HERE + SZ_1M)		/* in the page table of HERE */
-#define FAR	(HERE + 8 * SZ_2M)	/* the only mapping of its page table */
-#define LAST	(HERE + 32 * SZ_2M)	/* so that the root needn't grow */
-#define NEW	(HERE + 16 * SZ_2M)	/* has no page table yet */
+#define NEAR	(HERE + SZ_1M)		/* in the leaf table of HERE */
+#define FAR	(HERE + 8 * SZ_2M)	/* the only mapping in its leaf table */
+#define LAST	(HERE + 32 * SZ_2M)	/* mapped first, so that the root needn't grow later */
+#define NEW	(HERE + 16 * SZ_2M)	/* has no leaf table yet */
 #define CHANGES	200u
 #define A_WHILE	(HZ / 10)
 #define AT_ONCE	(5 * HZ)
 
 /*
- * struct line_world - @vm maps @bo at HERE, and @stays at NEAR, FAR and LAST, all in VRAM; @victim
- * is in VRAM, too, and @out in system memory. What waits in a line waits for @gate
+ * @vm maps @bo at HERE, and @stays at NEAR, FAR and LAST; both are in VRAM, as is @victim, and @out
+ * is in system memory. @gate is a fence in the reservation of @victim that the test signals: the
+ * line that a test holds waits for it.
  */
 struct line_world {
 	struct kunit *test;
@@ -63,7 +65,7 @@ static void line_world_start(struct line_world *w, struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(w->vm, w->stays, FAR, 0, SIZE, 0));
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(w->vm, w->stays, LAST, 0, SIZE, 0));
 	vmt_expect(w->rig, w->vm->id, HERE, 1000000);
-	/* The stream waits for @gate as for a job with a place. */
+	/* By this stub the stream takes @gate for a job that has a place of its engine. */
 	kunit_activate_static_stub(test, pagoda_stream_is_queued, line_isnt_queued);
 	pagoda_rig_add_fence(test, w->victim->ttm.base.resv, w->gate, DMA_RESV_USAGE_BOOKKEEP);
 }
@@ -96,13 +98,13 @@ static void line_evict(struct line_world *w, struct pagoda_bo *bo)
 	KUNIT_ASSERT_EQ(w->test, 0, pagoda_rig_place(bo, &place, false));
 }
 
-/* From now on moves wait. */
+/* Evicts @w->victim: from now on the line of moves waits for @w->gate. */
 static void line_hold_moves(struct line_world *w)
 {
 	line_evict(w, w->victim);
 }
 
-/* From now on changes of the VM's page tables wait. */
+/* Emits a FLUSH_TLB behind @w->gate: from now on changes of the VM's page tables wait for it. */
 static void line_hold_vm(struct line_world *w)
 {
 	const struct pagoda_stream_order order = { .line = w->vm->line };
@@ -142,7 +144,7 @@ static struct dma_fence *line_bind(struct line_world *w, struct pagoda_bo *bo, u
 	return fence;
 }
 
-/* Returns whether the fence, which is dropped, signals within the time. */
+/* Flushes the stream; returns whether @fence signals within @time jiffies. Drops the fence. */
 static bool line_signals(struct line_world *w, struct dma_fence *fence, long time)
 {
 	bool signals;
@@ -158,7 +160,7 @@ static bool line_moves_wait(struct line_world *w)
 	return !line_signals(w, pagoda_stream_last_move(w->rig->vidmm), A_WHILE);
 }
 
-/* A change of page tables that needs nothing of the moves is executed while a victim waits. */
+/* A change of page tables that depends on no move is executed while moves wait. */
 static void line_bind_passes(struct kunit *test)
 {
 	struct line_world w;
@@ -207,9 +209,9 @@ static void line_close_passes(struct kunit *test)
 	line_world_end(&w);
 }
 
-/* ---- The edges: each function returns whether the order is kept ------------------ */
+/* ---- The edges: a function for each returns whether its order is kept -------------- */
 
-/* A mapping of memory whose content comes with a move. */
+/* Returns whether a mapping of an allocation waits for the move that brings its content. */
 static bool line_moved(struct line_world *w)
 {
 	line_hold_moves(w);
@@ -217,14 +219,20 @@ static bool line_moved(struct line_world *w)
 	return !line_signals(w, line_bind(w, w->out, HERE), A_WHILE);
 }
 
-/* A mapping that needs a page table, whose memory may be what the victim leaves. */
+/*
+ * Returns whether a mapping that needs a new page table waits for the moves so far, because a
+ * victim may still be in the table's memory.
+ */
 static bool line_placed(struct line_world *w)
 {
 	line_hold_moves(w);
 	return !line_signals(w, line_bind(w, w->bo, NEW), A_WHILE);
 }
 
-/* A mapping at an address whose allocation is evicted, which invalidates the address before. */
+/*
+ * Returns whether a mapping at an address waits for the earlier eviction of the allocation that was
+ * mapped there, which makes the address invalid.
+ */
 static bool line_changed(struct line_world *w)
 {
 	line_hold_moves(w);
@@ -232,7 +240,7 @@ static bool line_changed(struct line_world *w)
 	return !line_signals(w, line_bind(w, w->stays, HERE), A_WHILE);
 }
 
-/* Mappings that become valid, after other paging of the call. */
+/* Returns whether making mappings valid waits for the paging that its caller emitted before. */
 static bool line_covered(struct line_world *w)
 {
 	struct dma_fence *fence;
@@ -248,7 +256,7 @@ static bool line_covered(struct line_world *w)
 	return !line_signals(w, fence, A_WHILE);
 }
 
-/* The eviction of an allocation that was unmapped. */
+/* Returns whether the eviction of an allocation waits for the UNMAP of its mapping. */
 static bool line_shown(struct line_world *w)
 {
 	line_hold_vm(w);
@@ -257,7 +265,7 @@ static bool line_shown(struct line_world *w)
 	return line_moves_wait(w);
 }
 
-/* The release of a page table that has no mapping any more. */
+/* Returns whether the release of a page table waits for the UNMAP of its only mapping. */
 static bool line_dropped(struct line_world *w)
 {
 	line_hold_vm(w);
@@ -283,7 +291,7 @@ static const struct line_edge line_edges[] = {
 static_assert(ARRAY_SIZE(line_edges) == PAGODA_EDGES);
 KUNIT_ARRAY_PARAM_DESC(line_edges, line_edges, name);
 
-/* The edge that line_is_behind() leaves out. */
+/* The edge that line_is_behind(), a stub of pagoda_stream_is_behind(), leaves out. */
 static enum pagoda_stream_edge line_without;
 
 static bool line_is_behind(struct pagoda_stream_txn *txn, enum pagoda_stream_edge edge,
@@ -300,7 +308,7 @@ static bool line_is_behind(struct pagoda_stream_txn *txn, enum pagoda_stream_edg
 	return behind;
 }
 
-/* Each edge keeps its order, and without that edge none does. */
+/* The order that an edge is for is kept, and isn't kept when only that edge is left out. */
 static void line_keeps_order(struct kunit *test)
 {
 	const struct line_edge *edge = test->param_value;
@@ -318,7 +326,7 @@ static void line_keeps_order(struct kunit *test)
 	line_world_end(&w);
 }
 
-/* What is seen in the end, whatever waited for what. */
+/* Once all changes of page tables and moves are done, each address shows what it was bound to. */
 static void line_ends_right(struct kunit *test)
 {
 	struct line_world w;
@@ -352,7 +360,10 @@ static int line_change(void *arg)
 	return ret;
 }
 
-/* However many changes a VM has, only a few are sent before the one of another VM. */
+/*
+ * VM_BIND waits in the call while PAGODA_STREAM_LINE_MOST submissions of the VM's line are in
+ * flight, so that few of them are executed before the change of another VM.
+ */
 static void line_is_short(struct kunit *test)
 {
 	struct line_world w;

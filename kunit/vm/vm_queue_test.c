@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arrays of VM_BIND that wait: for points that aren't submitted yet, for each other, for room in
- * the queue; and what becomes of them when they fail or their VM is closed.
+ * Arrays of VM_BIND that wait, for points and fences, for each other, or for room in the queue; and
+ * what becomes of queued arrays when an array fails, the VM or a handle is closed, or an allocation
+ * is evicted.
  *
- * No result depends on time: a change that must not have happened yet is checked for after the
- * worker has run and has nothing to do.
+ * To see that a change hasn't happened yet, most tests don't wait for a time, but look after the
+ * queue's worker has run and has found nothing to do.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/kthread.h>
@@ -24,7 +25,7 @@ static struct drm_syncobj *queue_syncobj(struct kunit *test)
 	return syncobj;
 }
 
-/* Submits a point; with NULL the point has already signalled. */
+/* Adds @point to the syncobj with @fence, or, if NULL, a fence that has signalled. */
 static void queue_submit(struct pagoda_rig *rig, struct drm_syncobj *syncobj, u64 point,
 			 struct dma_fence *fence)
 {
@@ -47,8 +48,9 @@ static bool queue_has_point(struct drm_syncobj *syncobj, u64 point)
 }
 
 /*
- * Waits for the last point of the timeline: returns 1 if it signalled without an error, its error,
- * or -EAGAIN if it doesn't come.
+ * Waits until @point, which must be the syncobj's last point then, has signalled. Returns 1 if the
+ * point signalled without an error, else its error; -EAGAIN if the point doesn't come or signal in
+ * time.
  */
 static int queue_wait_point(struct drm_syncobj *syncobj, u64 point)
 {
@@ -68,7 +70,7 @@ static int queue_wait_point(struct drm_syncobj *syncobj, u64 point)
 	return ret;
 }
 
-/* Returns when the worker has run after all that happened so far. */
+/* Has the worker of the VM's queue run, and waits until it has. */
 static void queue_settle(struct pagoda_vm *vm)
 {
 	mod_delayed_work(system_dfl_wq, &vm->queue.work, 0);
@@ -99,7 +101,10 @@ static struct pagoda_bind_job *queue_job(struct pagoda_rig *rig, u32 type, struc
 	return job;
 }
 
-/* Requests the job; @in_point and @out_point are points of @in and @out, NULL = none. */
+/*
+ * VM_BIND of an array, whose reference is consumed. The array waits for @in_point of @in and
+ * signals @out_point of @out; @in or @out NULL = none. Returns VM_BIND's result.
+ */
 static int queue_bind(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		      struct drm_syncobj *in, u64 in_point, struct drm_syncobj *out,
 		      u64 out_point)
@@ -167,7 +172,10 @@ static void expect_fault(struct queue_test *t, u64 va)
 			    vmt_fault(t->rig, t->vm->id, va), "address %#llx", va);
 }
 
-/* A copy that waits for point N is done after N was submitted, and N + 1 signals only then. */
+/*
+ * An array that waits for point 5 of a timeline is applied after that point was submitted, and only
+ * then point 6 exists, which the array signals.
+ */
 static void queue_waits_for_points(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -192,7 +200,7 @@ static void queue_waits_for_points(struct kunit *test)
 	queue_test_end(&t);
 }
 
-/* A point that is submitted isn't enough: the change takes effect after its fence signalled. */
+/* An array that waits for a point is applied only after the fence of the point has signalled. */
 static void queue_waits_for_fences(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -206,7 +214,7 @@ static void queue_waits_for_fences(struct kunit *test)
 	dma_fence_signal(fence);
 	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
 	vmt_expect(t.rig, t.vm->id, HERE, 300);
-	/* Once the queue is empty, a point that has signalled doesn't make a job wait. */
+	/* If the queue is empty, an array isn't queued for a point that has signalled. */
 	queue_settle(t.vm);
 	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE + PAGE_SIZE, t.in, 1, t.out, 2));
 	KUNIT_EXPECT_TRUE(test, queue_has_point(t.out, 2));
@@ -217,8 +225,8 @@ static void queue_waits_for_fences(struct kunit *test)
 }
 
 /*
- * Fences of failed jobs are the DRM core's own, because user space may keep them when the module is
- * gone.
+ * The fence of an array that failed is a stub of the dma_fence core, because user space may keep
+ * the fence when the module is gone.
  */
 static void queue_failure_isnt_ours(struct kunit *test)
 {
@@ -237,8 +245,8 @@ static void queue_failure_isnt_ours(struct kunit *test)
 }
 
 /*
- * Jobs take effect in the order of calls, in whatever order their points come; a later job may use
- * addresses that an earlier one will free.
+ * Arrays are applied in the order of the calls, in whatever order their points come; a later array
+ * may use addresses that an earlier array will free.
  */
 static void queue_keeps_order(struct kunit *test)
 {
@@ -255,7 +263,7 @@ static void queue_keeps_order(struct kunit *test)
 	job = queue_job(t.rig, DRM_PAGODA_BIND_MAP, t.bo, HERE, PAGE_SIZE);
 	job->binds[0].offset = 7 * PAGE_SIZE;
 	KUNIT_ASSERT_EQ(test, 0, queue_bind(t.rig, t.vm, job, NULL, 0, t.out, 3));
-	/* The second job's turn hasn't come. */
+	/* The point that the second array waits for has come, but the first array still waits. */
 	queue_submit(t.rig, later, 1, NULL);
 	queue_settle(t.vm);
 	KUNIT_EXPECT_FALSE(test, queue_has_point(t.out, 1));
@@ -269,7 +277,7 @@ static void queue_keeps_order(struct kunit *test)
 	queue_test_end(&t);
 }
 
-/* A job that conflicts with queued ones is refused by the call, so that the VM stays usable. */
+/* An array that conflicts with a queued array is refused in the call, and the VM stays usable. */
 static void queue_refuses_early(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -291,8 +299,8 @@ static void queue_refuses_early(struct kunit *test)
 }
 
 /*
- * A job that fails because of what happened after it was queued makes the VM unusable: its point
- * and those of later jobs signal with errors.
+ * An accepted array that can't be applied, because of another VM's mapping since, makes its VM
+ * unusable: the point of the array and those of later arrays signal with errors.
  */
 static void queue_failure_is_final(struct kunit *test)
 {
@@ -311,7 +319,7 @@ static void queue_failure_is_final(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(other, &unique, 1));
 	queue_submit(t.rig, t.in, 1, NULL);
 	KUNIT_EXPECT_EQ(test, -EINVAL, queue_wait_point(t.out, 1));
-	/* Jobs behind the failed one don't wait for points that never come. */
+	/* Arrays behind the failed array don't wait for points that never come. */
 	KUNIT_EXPECT_EQ(test, -ECANCELED, queue_wait_point(t.next, 2));
 	KUNIT_EXPECT_EQ(test, (int)DRM_PAGODA_VM_BIND_FAILED, pagoda_vm_condition(t.vm, &error));
 	KUNIT_EXPECT_EQ(test, EINVAL, error);
@@ -325,7 +333,7 @@ static void queue_failure_is_final(struct kunit *test)
 	queue_test_end(&t);
 }
 
-/* When the VM is closed, the points of waiting jobs signal with -ECANCELED. */
+/* When the VM is closed, the points of queued arrays signal with -ECANCELED. */
 static void queue_ends_with_the_vm(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -341,7 +349,10 @@ static void queue_ends_with_the_vm(struct kunit *test)
 	queue_test_end(&t);
 }
 
-/* When the handle is closed, waiting jobs keep the memory, but won't map it. */
+/*
+ * When the handle of an allocation is closed, queued arrays don't map the allocation any more.
+ * Allocations that queued arrays map are kept, also if there is no other reference.
+ */
 static void queue_keeps_allocations(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -355,14 +366,14 @@ static void queue_keeps_allocations(struct kunit *test)
 	job = queue_job(t.rig, DRM_PAGODA_BIND_COPY, NULL, HERE + SZ_2M, 2 * PAGE_SIZE);
 	job->binds[0].offset = HERE;
 	KUNIT_ASSERT_EQ(test, 0, queue_bind(t.rig, t.vm, job, NULL, 0, t.out, 1));
-	/* The allocation isn't mapped yet: only the queue refers to it. */
+	/* Close the handle of @t.bo, which isn't mapped yet: only the queue's arrays name it. */
 	KUNIT_ASSERT_EQ(test, 0,
 			xa_insert(&t.rig->client->objects[PAGODA_OBJECT_VM], 1, t.vm, GFP_KERNEL));
 	pagoda_client_forget(t.rig->client, t.bo);
 	xa_erase(&t.rig->client->objects[PAGODA_OBJECT_VM], 1);
-	/* The queue has the only references. */
+	/* From here on only the queue has references to @stays. */
 	pagoda_rig_close(stays);
-	/* The addresses are already planned as free. */
+	/* In the plan the address of @t.bo is free already, that of @stays isn't. */
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_set(t.vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(t.vm, DRM_PAGODA_BIND_MAP_ZERO, HERE, PAGE_SIZE));
 	queue_submit(t.rig, t.in, 1, NULL);
@@ -393,7 +404,7 @@ static int queue_resident(struct pagoda_rig *rig, struct pagoda_bo *bo, bool res
 }
 
 /*
- * An allocation that waits to be mapped stays in VRAM, unless another request can't be satisfied
+ * An allocation that a queued array maps stays in VRAM, unless another request finds no room
  * otherwise.
  */
 static void queue_keeps_residency(struct kunit *test)
@@ -414,11 +425,11 @@ static void queue_keeps_residency(struct kunit *test)
 	queue_submit(t.rig, t.in, 1, NULL);
 	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
 	vmt_expect(t.rig, t.vm->id, HERE, 300);
-	/* The job is done. */
+	/* The array was applied, and no longer keeps the allocation. */
 	queue_settle(t.vm);
 	KUNIT_ASSERT_EQ(test, 0, queue_resident(t.rig, t.bo, false));
 	KUNIT_EXPECT_FALSE(test, queue_is_in_vram(t.bo));
-	/* The job may wait forever. */
+	/* As an array may wait for ever, a request that needs all of VRAM evicts the allocation. */
 	KUNIT_ASSERT_EQ(test, 0, queue_resident(t.rig, t.bo, true));
 	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 2, t.next, 1));
 	KUNIT_EXPECT_EQ(test, 0, queue_resident(t.rig, all, true));
@@ -448,7 +459,7 @@ static int queue_call(void *data)
 	return 0;
 }
 
-/* Closes sections and opens them, as a sleep does. */
+/* A thread that closes sections and opens them again, as for a sleep. */
 static int queue_shut(void *data)
 {
 	struct queue_caller *caller = data;
@@ -461,8 +472,8 @@ static int queue_shut(void *data)
 }
 
 /*
- * A call that exceeds DRM_PAGODA_MAX_QUEUED_BINDS waits until a job is done; a rebuild doesn't wait
- * for the call.
+ * With DRM_PAGODA_MAX_QUEUED_BINDS arrays in the queue, VM_BIND waits in the call until an array is
+ * applied; closing sections, as for a sleep, doesn't wait for the call.
  */
 static void queue_is_bounded(struct kunit *test)
 {

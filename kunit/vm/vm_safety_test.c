@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What clients must never reach through their address spaces, and what has to stay as it is while
- * it moves or changes: page tables, save areas, fences.
+ * Safety of VMs: no client reaches page tables, or memory that was unmapped or has moved; save
+ * areas keep their content; values of fences aren't torn; VMs and contexts can be closed while jobs
+ * run, while the stream is plugged, and after the device was unplugged.
  */
 #include <linux/highmem.h>
 #include <linux/kthread.h>
@@ -22,8 +23,8 @@
 #define PLACES		6u
 
 /*
- * MAP with an allocation, UNMAP without; then the VM is validated, so that moved allocations are
- * mapped again.
+ * Maps PAGES pages at @va to @bo, or unmaps them if @bo is NULL; then validates the VM, so that
+ * mappings of allocations that moved are valid again.
  */
 static void safety_bind(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bo *bo, u64 va)
 {
@@ -34,8 +35,8 @@ static void safety_bind(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pag
 }
 
 /*
- * Returns where the device writes at an address of a space, or NULL if it faults. The paging queue
- * must be idle.
+ * Returns the kernel address of the memory that the device would write at @va of address space
+ * @space, by page tables as they are now; NULL if the write would fault.
  */
 static void *safety_target(struct pagoda_rig *rig, u32 space, u64 va)
 {
@@ -45,7 +46,7 @@ static void *safety_target(struct pagoda_rig *rig, u32 space, u64 va)
 	return here;
 }
 
-/* Returns the kernel address of the page of an allocation that the device accesses. */
+/* Returns the kernel address of page @page of the allocation, in VRAM or in system memory. */
 static void *safety_page(struct pagoda_rig *rig, struct pagoda_bo *bo, u64 page)
 {
 	if (bo->ttm.resource->mem_type == TTM_PL_VRAM)
@@ -53,7 +54,10 @@ static void *safety_page(struct pagoda_rig *rig, struct pagoda_bo *bo, u64 page)
 	return page_address(bo->ttm.ttm->pages[page]);
 }
 
-/* Tables are allocations in VRAM, or system pages that the CPU writes. */
+/*
+ * Returns whether @target is in a page table: page tables are allocations in VRAM, or system pages
+ * that the CPU writes.
+ */
 static bool safety_is_table(struct pagoda_rig *rig, void *target)
 {
 	void *here = (void *)((unsigned long)target & PAGE_MASK);
@@ -75,7 +79,7 @@ static bool safety_is_table(struct pagoda_rig *rig, void *target)
 	return false;
 }
 
-/* safety_is_table() recognizes the VM's root as a table. */
+/* Returns whether safety_is_table() takes the VM's root for a page table, as it should. */
 static bool safety_knows_root(struct pagoda_rig *rig, struct pagoda_vm *vm)
 {
 	struct pagoda_root root;
@@ -85,7 +89,10 @@ static bool safety_knows_root(struct pagoda_rig *rig, struct pagoda_vm *vm)
 			       rig->engine.vram + root.address : phys_to_virt(root.address));
 }
 
-/* Expects no bound address to lead to a page table; returns the number of writable pages. */
+/*
+ * Expects that none of the PLACES * PAGES pages from HERE on leads the device to a page table;
+ * returns how many of these pages the device can write.
+ */
 static u32 safety_walk(struct pagoda_rig *rig, struct pagoda_vm *vm)
 {
 	u32 written = 0, i;
@@ -106,8 +113,8 @@ static u32 safety_walk(struct pagoda_rig *rig, struct pagoda_vm *vm)
 }
 
 /*
- * When tables take memory that was mapped a moment ago, and the other way round, no address that
- * was ever bound leads the device to a page of a table.
+ * Page tables of one VM may take memory that another VM mapped a moment ago: no address that was
+ * bound in either VM leads the device to a page table.
  */
 static void vm_tables_stay_hidden(struct kunit *test)
 {
@@ -126,7 +133,7 @@ static void vm_tables_stay_hidden(struct kunit *test)
 	for (round = 0; round < PLACES; round++) {
 		u64 va = HERE + round * PAGES * PAGE_SIZE;
 
-		/* The allocation is forgotten, moved or unbound; then another VM needs tables. */
+		/* Take back a mapping by handle, move or UNMAP; then another VM needs tables. */
 		if (round % 3 == 0)
 			pagoda_vm_forget(vm, bos[round]);
 		else if (round % 3 == 1)
@@ -160,8 +167,8 @@ static struct pagoda_bo *safety_save_area(struct pagoda_rig *rig, struct pagoda_
 }
 
 /*
- * A save area keeps its content while it leaves VRAM, although another allocation takes its place,
- * and when it returns to another address.
+ * A save area that leaves VRAM, and returns to another address because another allocation has taken
+ * its place, keeps its content.
  */
 static void vm_contexts_keep_their_content(struct kunit *test)
 {
@@ -199,7 +206,7 @@ static void vm_contexts_keep_their_content(struct kunit *test)
 
 #define FENCE_WRITES	4000u
 
-/* Reads a fence while it is signalled; @torn counts values that were never signalled. */
+/* For a thread that reads *@value while it is written; @torn counts values that weren't written. */
 struct fence_watch {
 	const u64 *value;
 	u32 torn;
@@ -220,8 +227,8 @@ static int fence_watcher(void *data)
 }
 
 /*
- * A 64-bit fence value is written at once: a second thread never reads half of it. With one
- * processor this shows little; the sanitizer kernel's machine has two.
+ * SIGNAL_MONITORED_FENCE writes a 64-bit value at once: another thread never reads half of it. With
+ * one processor this shows little; the sanitizer kernel's machine has two.
  */
 static void fence_is_never_torn(struct kunit *test)
 {
@@ -259,7 +266,10 @@ static u64 vram_used(struct pagoda_rig *rig)
 	return ttm_resource_manager_usage(ttm_manager_type(&rig->vidmm->ttm, TTM_PL_VRAM));
 }
 
-/* A page of VRAM that was mapped is freed only after the mapping was removed and flushed. */
+/*
+ * A closed allocation's pages in VRAM are freed only after the device has executed the operations
+ * that remove its mappings.
+ */
 static void vm_pages_wait_for_the_flush(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -285,7 +295,10 @@ static void vm_pages_wait_for_the_flush(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* State in which the device is unplugged: mappings, a context, a fence, and a VM without tables. */
+/*
+ * Objects that exist when the device is unplugged: @vm maps @vram and @aperture and has @context,
+ * @empty maps nothing; @fence is a monitored fence.
+ */
 struct unplugged {
 	struct pagoda_vm *vm, *empty;
 	struct pagoda_bo *vram, *aperture;
@@ -322,7 +335,7 @@ static void unplug_close(struct unplugged *what)
 	vmt_drop(what->empty);
 }
 
-/* Closing after the device was unplugged frees all objects and sends nothing to the device. */
+/* Objects that are closed after the device was unplugged are freed, without use of the device. */
 static void vm_outlives_the_device(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -333,7 +346,7 @@ static void vm_outlives_the_device(struct kunit *test)
 
 	unplug_make(rig, &what);
 	pagoda_rig_settle(rig);
-	/* After this timeout the queue gives up operations, several times over. */
+	/* The queue gives up operations when this timeout has passed several times: shorten it. */
 	pagoda_test_queue_timeout(rig->vidmm->queue, 200);
 	/* A page table change and a signal are queued, and never executed. */
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
@@ -353,8 +366,8 @@ static void vm_outlives_the_device(struct kunit *test)
 }
 
 /*
- * A private allocation that was evicted while it was mapped and then unmapped and closed leaves the
- * VM's list of evicted allocations.
+ * A private allocation that was evicted while mapped is on the VM's list of evicted allocations,
+ * and is off the list when it has been unmapped and closed.
  */
 static void vm_forgets_private(struct kunit *test)
 {
@@ -384,8 +397,9 @@ static void vm_forgets_private(struct kunit *test)
 }
 
 /*
- * While the stream is plugged, a VM and a context can be created at once; a VM that is destroyed
- * leaves nothing in the open buffer that would be executed when its number is reused.
+ * While the stream is plugged, a VM and a context can be created and destroyed without a wait. Of
+ * the destroyed VM no change of page tables stays in the open submission, which would be executed
+ * when another VM may have the VM's number.
  */
 static void vm_waits_for_nobody(struct kunit *test)
 {
@@ -428,8 +442,8 @@ static int closer_run(void *data)
 }
 
 /*
- * A VM is closed while a job runs that stores to an allocation no list names. When the allocation
- * moves, the device doesn't reach its old place any more.
+ * Closing a VM waits for the VM's jobs. When an allocation that no job lists moves meanwhile, the
+ * device doesn't reach its old place any more through the VM.
  */
 static void vm_close_hides_first(struct kunit *test)
 {
@@ -447,7 +461,7 @@ static void vm_close_hides_first(struct kunit *test)
 
 	init_completion(&closer.done);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(closer_run, &closer, "pagoda-closer")));
-	/* The closing thread waits for the job. */
+	/* The thread that closes the VM waits for the job. */
 	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&closer.done, HZ / 5));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
@@ -459,7 +473,10 @@ static void vm_close_hides_first(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Waits until all memory passed to kfree_rcu() is free; modules can't wait for that. */
+/*
+ * Waits until RCU callbacks have run and memory passed to kfree_rcu() is free; as a module only for
+ * the callbacks, because modules can't wait for kfree_rcu().
+ */
 static void wait_for_rcu(void)
 {
 	rcu_barrier();
@@ -468,7 +485,7 @@ static void wait_for_rcu(void)
 #endif
 }
 
-/* A context that was destroyed still reports its state and has no deferred work. */
+/* A destroyed context, if still referenced, reports its state, and has no deferred work. */
 static void context_asked_when_gone(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, &(struct pagoda_rig_options) {

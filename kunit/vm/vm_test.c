@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces of clients on the rig: what the engine finds at an address while allocations, page
- * tables, save areas and fences come and go.
+ * Address spaces of clients on the rig: what the engine finds at an address while allocations and
+ * page tables move or go, and handles are closed; the root that save areas name; threads that wait
+ * for a VM's lock or jobs, which mustn't hold up other threads.
  */
 #include <linux/delay.h>
 #include <linux/highmem.h>
@@ -21,7 +22,10 @@ static bool vm_by_cpu(struct pagoda_rig *rig)
 	return pagoda_mmu_mode(rig->vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
 }
 
-/* Mapped pages have the allocation's content and the access requested; unmapped pages fault. */
+/*
+ * The GPU finds the allocation's content at mapped addresses, zeros where MAP_ZERO was, and faults
+ * at unmapped addresses and on a write to a read-only mapping.
+ */
 static void vm_shows_what_is_mapped(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -57,7 +61,10 @@ static void vm_shows_what_is_mapped(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* The address stays and leads to the allocation's current place. */
+/*
+ * The addresses at which an allocation is mapped lead to its current place in VRAM or the aperture
+ * segment, and fault while the allocation isn't resident, and after its handle was closed.
+ */
 static void vm_follows_moves(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -84,7 +91,10 @@ static void vm_follows_moves(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* When a handle is closed, its mappings go from all VMs of that client, and from no other's. */
+/*
+ * When a client closes the handle of an allocation, all VMs of the client lose their mappings of
+ * the allocation; VMs of other clients keep theirs.
+ */
 static void vm_forgets_with_the_handle(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -128,7 +138,10 @@ static struct pagoda_aperture_resource *vm_no_aperture(void)
 	return NULL;
 }
 
-/* Brings the VM's page tables, and a context's save area, back as SUBMIT does. */
+/*
+ * Makes the VM's page tables, and the save area of @context unless that is NULL, resident again, as
+ * SUBMIT does. Returns 0 or a negative errno.
+ */
 static int vm_bring(struct pagoda_vm *vm, struct pagoda_context *context)
 {
 	int ret;
@@ -145,7 +158,10 @@ static int vm_bring(struct pagoda_vm *vm, struct pagoda_context *context)
 	return ret;
 }
 
-/* Brings the page tables back, with memory for @resources resources of VRAM. */
+/*
+ * Makes the page tables resident as vm_bring(), but with memory for @resources TTM resources in
+ * VRAM and for none in the aperture segment.
+ */
 static int vm_bring_with(struct kunit *test, struct pagoda_vm *vm, u32 resources)
 {
 	int ret;
@@ -159,7 +175,7 @@ static int vm_bring_with(struct kunit *test, struct pagoda_vm *vm, u32 resources
 	return ret;
 }
 
-/* Brings page tables and save area back, and expects the save area to name the tables' root. */
+/* Makes page tables and save area resident, and expects that the save area names the root. */
 static void vm_expect_root(struct pagoda_rig *rig, struct pagoda_context *context)
 {
 	const u64 offset = offsetof(struct virtio_pagoda_context_image, root_address);
@@ -178,8 +194,8 @@ static void vm_expect_root(struct pagoda_rig *rig, struct pagoda_context *contex
 }
 
 /*
- * The page tables return to other addresses while there is no memory for the save area: its next
- * user finds the new root in it.
+ * The save area is evicted, and page tables return to other addresses, completely or only as far as
+ * memory for TTM resources goes. When the save area returns, too, it names the new root.
  */
 static void vm_root_is_named_later(struct kunit *test)
 {
@@ -200,7 +216,7 @@ static void vm_root_is_named_later(struct kunit *test)
 		takers[n] = vmt_bo(rig, 1, n);
 		if (vmt_evict_tables(rig)) {
 			pagoda_rig_settle_freed(rig);
-			/* The root returns to another place. */
+			/* Take the root's place, so that the root returns to another. */
 			place.fpfn = root.address >> PAGE_SHIFT;
 			place.lpfn = place.fpfn + 1;
 			KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(takers[n], &place, false));
@@ -216,7 +232,7 @@ static void vm_root_is_named_later(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* Returns the number of tables that TTM may evict, and of all @tables. */
+/* Returns how many page tables TTM may evict now; stores the number of all in *@tables. */
 static u32 vm_count_evictable(struct pagoda_rig *rig, u32 *tables)
 {
 	static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
@@ -248,7 +264,10 @@ static void vm_tables_stay_while_busy(struct pagoda_rig *rig, struct pagoda_vm *
 	KUNIT_EXPECT_EQ(rig->test, tables, vm_count_evictable(rig, &tables));
 }
 
-/* Evicted tables fault until the next change of the VM restores them. */
+/*
+ * Page tables aren't evicted while a job of their VM is in flight. Addresses whose page tables were
+ * evicted fault until the next change of the VM brings the tables back.
+ */
 static void vm_tables_come_back(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -259,21 +278,23 @@ static void vm_tables_come_back(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 4 * PAGE_SIZE, 0));
 	vmt_expect(rig, vm->id, HERE, 77);
-	/* Tables aren't evicted while jobs of the space may run. */
 	PAGODA_PROVES(C123);
 	vm_tables_stay_while_busy(rig, vm);
 	evictable = vmt_evict_tables(rig);
 	KUNIT_EXPECT_EQ(test, evictable, !vm_by_cpu(rig));
 	if (evictable)
 		KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, vm->id, HERE));
-	/* Any change restores the tables. */
+	/* A change at any address brings all tables back. */
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, SZ_1G, PAGE_SIZE));
 	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 77 + 1024);
 	pagoda_rig_close(bo);
 	vmt_drop(vm);
 }
 
-/* A COPY takes the mappings there when it is executed, and the copies follow moves, too. */
+/*
+ * COPY copies mappings, by COPY_PAGE_TABLE_ENTRIES unless the CPU writes page tables; when the
+ * allocation moves, the copies follow.
+ */
 static void vm_copies_late(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -306,7 +327,10 @@ static void vm_copies_late(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* Copies of copies of many mappings need as many nodes each as the first. */
+/*
+ * In an array whose COPY entries each copy what the entry before has copied, the memory that is
+ * allocated in advance for new mappings is enough for every entry.
+ */
 static void vm_copies_of_copies(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -351,7 +375,7 @@ static const struct virtio_pagoda_context_image *vm_image(struct pagoda_rig *rig
 	return NULL;
 }
 
-/* A save area names the root when it is created and after the root has moved. */
+/* A context's save area names the VM's root, from its creation on and after the root has moved. */
 static void vm_contexts_know_the_root(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -394,11 +418,14 @@ static void vm_contexts_know_the_root(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* ---- Locks that paging holds for long ------------------------------------------------- */
+/* ---- Waits for a VM's lock and for its jobs -------------------------------------------- */
 
 #define LIMIT		(300 * HZ)
 
-/* A thread that waits for a VM: to destroy it, or to validate its mappings. */
+/*
+ * A work item that destroys the VM with id 1 if @destroy, else validates the mappings of the
+ * client's VMs; @ret is the result.
+ */
 struct vm_call {
 	struct pagoda_rig *rig;
 	bool destroy;
@@ -424,7 +451,10 @@ static void vm_call_run(struct work_struct *work)
 	dma_fence_put(fence);
 }
 
-/* Starts two threads that wait for the VM's lock, which the test holds; they hold references. */
+/*
+ * Queues two work items that wait for the VM's lock, which the test holds; returns when each has
+ * taken a reference to the VM.
+ */
 static void vm_begin(struct vm_call *calls, struct pagoda_vm *vm)
 {
 	struct kunit *test = calls->rig->test;
@@ -440,7 +470,7 @@ static void vm_begin(struct vm_call *calls, struct pagoda_vm *vm)
 	KUNIT_EXPECT_EQ(test, before + 2, kref_read(&vm->base.kref));
 }
 
-/* Expects the client's lock, for look-ups by id, to be free. */
+/* Expects that the client's lock, which look-ups by id take, is free within a second. */
 static void vm_expect_lookups(struct kunit *test, struct pagoda_client *client)
 {
 	unsigned long end = jiffies + HZ;
@@ -463,7 +493,7 @@ static void vm_end(struct vm_call *calls)
 	}
 }
 
-/* While one VM is locked for long, look-ups of its client don't wait for it. */
+/* While threads of a client wait for the lock of a VM, look-ups by id of the client don't wait. */
 static void vm_lookups_wait_for_no_vm(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -490,7 +520,10 @@ static void vm_lookups_wait_for_no_vm(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* Nor do look-ups wait while the VM is destroyed, which only one of two threads does. */
+/*
+ * Look-ups by id don't wait while a VM is being destroyed. If two threads destroy the VM at the
+ * same time, one gets 0, the other -ENOENT.
+ */
 static void vm_is_destroyed_once(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -527,7 +560,10 @@ static void vm_closing_run(struct work_struct *work)
 	vmt_drop(container_of(work, struct vm_closing, work)->vm);
 }
 
-/* A VM that is closed waits for its jobs; a rebuild and a sleep don't wait for that. */
+/*
+ * Closing a VM waits for the VM's jobs; closing sections, as for a sleep, and a reset don't wait
+ * for the thread that closes the VM.
+ */
 static void vm_waits_outside_of_sections(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -569,7 +605,10 @@ static int vm_interrupted_run(void *data)
 	return 0;
 }
 
-/* A signal ends the wait for the lock of a VM, whose invalid mappings stay as they are. */
+/*
+ * A signal ends the wait of pagoda_vm_validate() for the VM's lock (-EINTR); mappings stay invalid
+ * until the next call.
+ */
 static void vm_validation_is_interrupted(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -598,7 +637,7 @@ static void vm_validation_is_interrupted(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* Expects each save area to name the current root. */
+/* Expects that the save area of each context is in VRAM and names the VM's current root. */
 static void vm_expect_roots(struct pagoda_rig *rig, struct pagoda_vm *vm,
 			    struct pagoda_context **contexts, u32 count)
 {
@@ -622,8 +661,8 @@ static void vm_expect_roots(struct pagoda_rig *rig, struct pagoda_vm *vm,
 }
 
 /*
- * Each context's save area names the root when it is created, after the root moved, and after
- * resets.
+ * The save areas of all contexts of a VM name the VM's root: when a further context is created,
+ * after the root has moved, and after resets.
  */
 static void vm_contexts_all_know_the_root(struct kunit *test)
 {

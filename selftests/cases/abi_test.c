@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bad input: every ioctl refuses what its header says it refuses, with that errno, and nothing
- * has happened. Counted are the bytes in use, the next free handle and where allocations are.
+ * Bad input to QUERY, MAKE_RESIDENT, EVICT, QUERY_RESIDENCY and the ALLOCATION_* ioctls: a call is
+ * refused with the errno that pagoda_drm.h says, and has no effect on the bytes in use, the next
+ * free handle and the residency of allocations. Longer and shorter structs and entries work.
  */
 #include "lib/pagoda_test.h"
 
@@ -10,7 +11,7 @@
 
 #define EXPECT_REFUSED(error, call) EXPECT_EQ(-(error), (call))
 
-/* Two allocations of one page that are nowhere yet: handles 1 and 2. */
+/* @bo: two allocations of one page that aren't resident; @vram, @aperture: bytes in use then. */
 FIXTURE(abi) {
 	struct test_device dev;
 	int other;
@@ -30,7 +31,10 @@ FIXTURE_SETUP(abi)
 	self->aperture = test_aperture_settled(self->dev.fd, 0);
 }
 
-/* After every test: nothing of what was refused has left a trace. */
+/*
+ * After every test: bytes in use and residency are as before the test, and the next handle is the
+ * one behind @bo, so that no refused call has left an allocation.
+ */
 FIXTURE_TEARDOWN(abi)
 {
 	uint32_t handle = 0;
@@ -56,7 +60,7 @@ static struct drm_pagoda_allocation_create create_template(void)
 	};
 }
 
-/* The template with one field set to a bad value. */
+/* Result of ALLOCATION_CREATE with create_template(), one field of which is set to @value. */
 #define CREATE_WITH(field, value) ({						\
 	struct drm_pagoda_allocation_create _args = create_template();		\
 										\
@@ -154,7 +158,7 @@ TEST_F(abi, create_bad_pointer)
 {
 	int n;
 
-	/* The argument can't be read; and one that can't be written back makes no allocation. */
+	/* An argument that can't be read makes no allocation, also if tried again and again. */
 	EXPECT_REFUSED(EFAULT, pagoda_ioctl(self->dev.fd, DRM_IOCTL_PAGODA_ALLOCATION_CREATE,
 					    (void *)BAD_POINTER));
 	for (n = 0; n < 100; n++)
@@ -209,7 +213,7 @@ TEST_F(abi, query_refusals)
 	EXPECT_REFUSED(EFAULT, pagoda_ioctl(fd, DRM_IOCTL_PAGODA_QUERY, (void *)BAD_POINTER));
 }
 
-/* A job's time is what the driver was loaded with. */
+/* QUERY_DEVICE reports the time that a job may run: the driver's parameter job_timeout_ms. */
 TEST_F(abi, query_job_time)
 {
 	FILE *file = fopen("/sys/module/pagoda/parameters/job_timeout_ms", "r");
@@ -243,7 +247,7 @@ TEST_F(abi, query_sizes)
 		EXPECT_EQ(0, pagoda_ioctl(self->dev.fd, DRM_IOCTL_PAGODA_QUERY, &args));
 		EXPECT_EQ(sizes[n], args.size);
 
-		/* A caller with a longer struct: nothing behind the kernel's is written. */
+		/* If the caller's struct is longer, nothing is written behind the kernel's size. */
 		memset(answer, 0xa5, sizeof(answer));
 		args.size = sizeof(answer);
 		args.pointer = (uintptr_t)answer;
@@ -252,7 +256,7 @@ TEST_F(abi, query_sizes)
 		for (byte = sizes[n]; byte < sizeof(answer); byte++)
 			EXPECT_EQ(0xa5, answer[byte]);
 
-		/* One with a shorter struct gets that much of it. */
+		/* A caller with a struct of 8 bytes gets the first 8 bytes of the answer. */
 		memset(shorter, 0xa5, sizeof(shorter));
 		args.size = 8;
 		args.pointer = (uintptr_t)shorter;
@@ -293,7 +297,7 @@ TEST_F(abi, other_clients_handles)
 	struct drm_pagoda_allocation_info info;
 	uint64_t at;
 
-	/* Handle 2 means nothing to a client that has made nothing. */
+	/* The handle is unknown to another client, which has no allocation. */
 	EXPECT_REFUSED(ENOENT, pagoda_info(self->other, self->bo[1], &info));
 	EXPECT_REFUSED(ENOENT, pagoda_mmap_offset(self->other, self->bo[1], &at));
 	EXPECT_REFUSED(ENOENT, pagoda_wait(self->other, self->bo[1], 0));
@@ -327,7 +331,7 @@ TEST_F(abi, wait_times)
 {
 	struct drm_pagoda_allocation_wait wait = { .handle = self->bo[0] };
 
-	/* Nothing was ever done with it: any time will do, those of the past too. */
+	/* No work uses the allocation: the wait succeeds with any timeout, also a past one. */
 	EXPECT_EQ(0, pagoda_ioctl(self->dev.fd, DRM_IOCTL_PAGODA_ALLOCATION_WAIT, &wait));
 	wait.timeout_ns = INT64_MAX;
 	EXPECT_EQ(0, pagoda_ioctl(self->dev.fd, DRM_IOCTL_PAGODA_ALLOCATION_WAIT, &wait));
@@ -393,7 +397,7 @@ TEST_F(abi, list_longer_entries)
 	for (call = 0; call < NR_LIST_CALLS; call++) {
 		uint32_t stride = first_stride[call] + 8;
 
-		/* With data where this kernel knows no field; then without. */
+		/* First a byte isn't zero where this kernel knows no field; then all are. */
 		memset(array, 0, sizeof(array));
 		memcpy(array, &self->bo[0], sizeof(self->bo[0]));
 		array[first_stride[call] / 8] = 1;
@@ -422,7 +426,7 @@ TEST_F(abi, list_bad_pointers)
 		EXPECT_REFUSED(EFAULT, list_call(fd, call, (void *)BAD_POINTER, 1, stride));
 		EXPECT_REFUSED(EFAULT, list_call(fd, call, (void *)(UINT64_MAX - 7), 2, stride));
 		EXPECT_REFUSED(EFAULT, list_call(fd, call, (void *)(1ull << 63), 1, stride));
-		/* The first entry is there and right, the second isn't there. */
+		/* The first entry is valid, the second can't be read; then an entry half can't. */
 		memset(two, 0, page);
 		*(uint32_t *)last = self->bo[0];
 		EXPECT_REFUSED(EFAULT, list_call(fd, call, last, 2, stride));
@@ -465,7 +469,7 @@ TEST_F(abi, list_handles)
 	}
 }
 
-/* MAKE_RESIDENT of the first allocation with one more field set. */
+/* Result of MAKE_RESIDENT of the first allocation with one more field of the struct set. */
 #define RESIDENT_WITH(field, value) ({						\
 	struct drm_pagoda_residency_entry _entry = { self->bo[0], 0 };		\
 	struct drm_pagoda_make_resident _args = {				\
@@ -526,7 +530,7 @@ TEST_F(abi, list_points)
 	EXPECT_REFUSED(EINVAL, EVICT_WITH(point, 1));
 	EXPECT_REFUSED(EINVAL, EVICT_WITH(syncobj, syncobj));
 	EXPECT_REFUSED(ENOENT, pagoda_evict(self->dev.fd, self->bo, 1, UNKNOWN_HANDLE, 1));
-	/* A refused list doesn't signal its point either. */
+	/* A MAKE_RESIDENT that is refused doesn't signal its point. */
 	EXPECT_REFUSED(ENOENT, pagoda_make_resident(self->dev.fd, &unknown, 1, syncobj, 1, NULL));
 	EXPECT_EQ(0, pagoda_syncobj_query(self->dev.fd, syncobj, &point));
 	EXPECT_EQ(0, point);
@@ -539,7 +543,7 @@ struct sized_call {
 	const char *name;
 	unsigned long request;
 	size_t size;
-	size_t first;		/* what the first version of the struct had */
+	size_t first;		/* bytes of the struct's first version */
 	uint8_t args[96];
 };
 
@@ -554,7 +558,10 @@ static struct sized_call sized(const char *name, unsigned long request, size_t f
 	return call;
 }
 
-/* A call that works of every ioctl, about an allocation that it leaves where it is: nowhere. */
+/*
+ * Fills @calls with one call of each ioctl that is tried here. The calls succeed; those that name
+ * an allocation name @handle, and sized_undo() undoes their effects. Returns the number of calls.
+ */
 static int sized_calls(struct sized_call *calls, uint32_t handle)
 {
 	struct drm_pagoda_query query = { .type = DRM_PAGODA_QUERY_DEVICE };
@@ -589,7 +596,7 @@ static unsigned long resize(unsigned long request, size_t size)
 	return _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), size);
 }
 
-/* What a call that succeeded has made is gone afterwards. */
+/* Closes the allocation that @call has created, or evicts the one that @call has made resident. */
 static void sized_undo(int fd, uint32_t handle, const struct sized_call *call,
 		       const uint8_t *buffer)
 {
@@ -629,7 +636,7 @@ TEST_F(abi, longer_structs)
 	}
 }
 
-/* 8 bytes less, and what programs have that were made for the first version. */
+/* Each call also works with a struct that is 8 bytes shorter, and with its first version. */
 TEST_F(abi, shorter_structs)
 {
 	struct sized_call calls[8];
@@ -644,7 +651,7 @@ TEST_F(abi, shorter_structs)
 		memcpy(buffer, call->args, size);
 		EXPECT_EQ(0, pagoda_ioctl(self->dev.fd, resize(call->request, size), buffer))
 			TH_LOG("%s of %zu bytes", call->name, size);
-		/* What the caller doesn't have, the kernel doesn't write. */
+		/* The kernel writes nothing behind the caller's struct. */
 		EXPECT_EQ(0xa5, buffer[size]);
 		EXPECT_EQ(0xa5, buffer[size + 7]);
 		sized_undo(self->dev.fd, self->bo[0], call, buffer);
@@ -662,7 +669,7 @@ TEST_F(abi, empty_structs)
 	int count = sized_calls(calls, self->bo[0]), n;
 	uint8_t buffer[96];
 
-	/* All zeros is no valid argument of any call. */
+	/* A struct of zeros is refused by each of the ioctls. */
 	for (n = 0; n < count; n++) {
 		memset(buffer, 0, sizeof(buffer));
 		EXPECT_REFUSED(expected[n], pagoda_ioctl(self->dev.fd, calls[n].request, buffer))

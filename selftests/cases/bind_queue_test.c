@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VM_BIND's newer types and rules from user space, arrays that wait for points and for each
- * other, and many of them.
+ * VM_BIND from user space: refusals for MAP_ZERO, NO_ACCESS, RESERVE, windows and syncobjs;
+ * overlapping entries; chosen addresses; mapped monitored fences; arrays that wait for points and
+ * for each other; many arrays and long arrays.
  */
 #include "lib/vm_fixture.h"
 
@@ -31,7 +32,10 @@ static int bind_args(struct _test_data_vm *self, const struct drm_pagoda_bind_en
 	return pagoda_ioctl(self->fd, DRM_IOCTL_PAGODA_VM_BIND, &args);
 }
 
-/* Maps a page when @in's point is there, and signals @out's. */
+/*
+ * VM_BIND of a MAP of one page that waits for @in_point of @in, unless @in is 0, and signals
+ * @out_point of @out. Returns VM_BIND's result.
+ */
 static int map_behind(struct _test_data_vm *self, uint32_t handle, uint64_t address, uint32_t in,
 		      uint64_t in_point, uint32_t out, uint64_t out_point)
 {
@@ -150,7 +154,10 @@ TEST_F(vm, syncs_refusals)
 	EXPECT_REFUSED(EINVAL, pagoda_ioctl(self->fd, DRM_IOCTL_PAGODA_VM_STATE, &state));
 }
 
-/* Entries of one array that overlap act one after another; what reserves has to find room. */
+/*
+ * Overlapping entries of one array are applied one after another. A RESERVE of addresses that an
+ * entry before has reserved is refused, with the whole array.
+ */
 TEST_F(vm, overlapping_entries)
 {
 	uint64_t page = self->dev.page, here = self->here;
@@ -186,7 +193,7 @@ TEST_F(vm, overlapping_entries)
 	PAGODA_PROVES(C135);
 	for (n = 0; n < ARRAY_SIZE(expected); n++)
 		EXPECT_WORD(expected[n], here + n * page);
-	/* Like memmove(), in both directions. */
+	/* A COPY over its own source works like memmove(), in both directions. */
 	ASSERT_EQ(0, bind_one(self, &up));
 	ASSERT_EQ(0, settle(self));
 	PAGODA_PROVES(C137);
@@ -197,7 +204,7 @@ TEST_F(vm, overlapping_entries)
 	for (n = 0; n < 6; n++)
 		EXPECT_WORD(expected[n], here + n * page);
 	EXPECT_REFUSED(EEXIST, pagoda_bind(self->fd, self->vm.vm, reserve, 2, 0, 0));
-	/* All or nothing: the first of them isn't there either. */
+	/* The first RESERVE of the refused array has no effect either: its addresses are free. */
 	EXPECT_EQ(0, pagoda_bind(self->fd, self->vm.vm, &reserve[1], 1, 0, 0));
 }
 
@@ -227,7 +234,7 @@ TEST_F(vm, chosen_addresses_come_back)
 	ASSERT_EQ(0, settle(self));
 	EXPECT_WORD(700, entries[1].address);
 	EXPECT_WORD(703, entries[2].address + 3 * page);
-	/* Where the answer can't be written nothing is bound. */
+	/* If the chosen address can't be written back, nothing is bound. */
 	frozen = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, frozen);
 	frozen[0] = entries[0];
@@ -260,7 +267,7 @@ TEST_F(vm, fences_are_mapped)
 		ASSERT_EQ(0, translate(self->space, self->here, &segment, &address, &flags));
 		EXPECT_NE(DRM_PAGODA_SEGMENT_VRAM, segment);
 	}
-	/* Destroyed and still mapped; then the VM goes. */
+	/* A fence can be destroyed while its page is mapped; the test's end destroys the VM. */
 	ASSERT_EQ(0, pagoda_fence_destroy(self->fd, fence));
 	ASSERT_EQ(0, settle(self));
 }
@@ -276,12 +283,12 @@ TEST_F(vm, waits_without_blocking)
 	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &in));
 	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &out));
 	ASSERT_EQ(0, map_behind(self, handle, self->here, in, 3, out, 1));
-	/* Behind it, without a wait of its own. */
+	/* The second array waits for no point, but is queued behind the first. */
 	ASSERT_EQ(0, map_behind(self, handle, self->here + self->dev.page, 0, 0, out, 2));
-	/* The calls have returned, and the point isn't signalled yet. */
+	/* The calls have returned, but nothing is mapped or signalled yet. */
 	EXPECT_REFUSED(ETIME, pagoda_syncobj_wait(self->fd, out, 2, PAGODA_SEC / 10));
 	EXPECT_FAULT(self->here);
-	/* What is asked for now already counts with it. */
+	/* Later arrays are checked as if the queued arrays were applied. */
 	EXPECT_REFUSED(EEXIST, bind_type(self, DRM_PAGODA_BIND_MAP_ZERO, self->here,
 					 self->dev.page));
 	ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, 3));
@@ -291,7 +298,10 @@ TEST_F(vm, waits_without_blocking)
 	EXPECT_WORD(40, self->here + self->dev.page);
 }
 
-/* Points that never come: the VM, and the process, can go. */
+/*
+ * A VM with arrays that wait for points that never come can be destroyed, and a process that waits
+ * in VM_BIND behind such arrays can be killed.
+ */
 TEST_F(vm, what_never_comes_is_no_trouble)
 {
 	uint32_t handle = create_numbered(self->fd, self->dev.page, 2, 40), in, out, n;
@@ -309,7 +319,7 @@ TEST_F(vm, what_never_comes_is_no_trouble)
 		ASSERT_EQ(0, map_behind(&other, handle, self->here, in, 99, out, n));
 	ASSERT_EQ(0, pagoda_close(self->fd, handle));
 	ASSERT_EQ(0, pagoda_vm_destroy(self->fd, second.vm));
-	/* The points that the destroyed VM's binds would have signalled come all the same. */
+	/* The points that the destroyed VM's arrays would have signalled come all the same. */
 	EXPECT_EQ(0, pagoda_syncobj_wait(self->fd, out, 3, LIMIT));
 	pid = test_fork(&full);
 	ASSERT_LE(0, pid);
@@ -320,7 +330,7 @@ TEST_F(vm, what_never_comes_is_no_trouble)
 		    pagoda_syncobj_create(fd, &out))
 			_exit(1);
 		handle = create_numbered(fd, self->dev.page, 2, 40);
-		/* One more than may wait: this call is where it is killed. */
+		/* One array more than may be queued: the child waits in VM_BIND and is killed. */
 		for (n = 0; n <= DRM_PAGODA_MAX_QUEUED_BINDS; n++) {
 			if (n == DRM_PAGODA_MAX_QUEUED_BINDS)
 				test_say(full);
@@ -331,7 +341,7 @@ TEST_F(vm, what_never_comes_is_no_trouble)
 	}
 	EXPECT_TRUE(test_heard(full));
 	close(full);
-	/* It would be over by now if it didn't wait. */
+	/* The child would have exited by now if its last call didn't wait. */
 	usleep(500000);
 	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
 	ASSERT_EQ(0, kill(pid, SIGKILL));
@@ -341,7 +351,10 @@ TEST_F(vm, what_never_comes_is_no_trouble)
 
 /* --- many of them ---------------------------------------------------------------------------- */
 
-/* Once, again and again, in one array, and cut to pieces like munmap() does. */
+/*
+ * Uses of VM_BIND: the same map and unmap again and again, many maps in one array, and unmaps that
+ * cut pieces from mappings as munmap() does.
+ */
 TEST_F(vm, shapes_of_use)
 {
 	uint64_t page = self->dev.page, here = self->here;
@@ -365,7 +378,7 @@ TEST_F(vm, shapes_of_use)
 	for (n = 0; n < count; n += 97)
 		EXPECT_WORD(5000 + n % 64, here + n * 3 * page);
 	ASSERT_EQ(0, bind_type(self, DRM_PAGODA_BIND_UNMAP, here, count * 3 * page));
-	/* Ends, middle, across two, and more than there is. */
+	/* Unmap the start, pages in the middle, pages of both mappings, and beyond the end. */
 	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->vm.vm, handle, here, 0, 32 * page));
 	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->vm.vm, handle, here + 32 * page, 32 * page,
 				     32 * page));
