@@ -22,7 +22,7 @@
 
 /*
  * When a job has stored its word, the fence has the value that SUBMIT promised, and which it hadn't
- * before SUBMIT. SUBMIT of an empty program that promises the value again is refused.
+ * before SUBMIT. SUBMIT of another program that promises the value again is refused.
  */
 static void client_runs_a_job(struct kunit *test)
 {
@@ -35,6 +35,7 @@ static void client_runs_a_job(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, uapi_submit(gpu, 1));
 	KUNIT_EXPECT_EQ(test, 0, uapi_await(gpu, 1, UAPI_PATIENCE));
 	KUNIT_EXPECT_EQ(test, 7, uapi_word(client, VIEW(gpu)));
+	UAPI_ADD(gpu, STORE, store, 0, .address = cpu_to_le64(DATA(gpu)), .value = cpu_to_le64(8));
 	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_submit(gpu, 1));
 	uapi_close(client);
 }
