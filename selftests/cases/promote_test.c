@@ -302,7 +302,7 @@ static int sets_exhaust(struct sets *sets, struct drm_pagoda_stats *stats)
  * Jobs use in turn two sets that don't fit into VRAM together. No allocation is left out of VRAM
  * before as many bytes as VRAM has were evicted for the jobs; MAKE_RESIDENT brings an allocation to
  * VRAM without tokens. On a machine on which all but copies is slow, tokens come back as fast as
- * they are spent, and nothing may be left out in SETS_LIMIT.
+ * they are spent: then nothing is left out.
  */
 TEST_F(promote, jobs_are_paced)
 {

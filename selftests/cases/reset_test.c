@@ -2,7 +2,7 @@
 /*
  * Resets of the whole device: on request, by the device itself, or because an engine or the paging
  * queue can't be reset alone. Lost content is reported and reads as zeros, all other content is
- * right, fences are signalled as before, and contexts whose jobs aren't guilty go on.
+ * right, fences get the values of lost jobs, and contexts whose jobs aren't guilty go on.
  */
 #include "lib/pagoda_prime.h"
 #include "lib/reset_fixture.h"

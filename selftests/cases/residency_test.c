@@ -52,7 +52,7 @@ static int create_placed(int fd, uint64_t size, uint32_t flags, uint32_t support
 	return ret;
 }
 
-/* --- where ------------------------------------------------------------------------------- */
+/* --- where allocations go ---------------------------------------------------------------- */
 
 TEST_F(residency, only_in_supported_segments)
 {
@@ -154,7 +154,7 @@ TEST_F(residency, physical_access_needs_an_aperture_range)
 	PAGODA_PROVES(C162);
 	EXPECT_EQ(before + size, aperture_mapped(self->fd));
 
-	/* An allocation that is evicted to the aperture gets a range, too. */
+	/* An allocation for physical access that is evicted to the aperture gets a range, too. */
 	ASSERT_EQ(0, create_placed(self->fd, size, PHYSICAL, BOTH,
 				   DRM_PAGODA_SEGMENT_VRAM, 0, PAGODA_IN_APERTURE, &evicted));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, evicted));
@@ -394,7 +394,7 @@ TEST_F(residency, again_and_again)
 	EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, handle));
 }
 
-/* --- bytes ------------------------------------------------------------------------------- */
+/* --- content ----------------------------------------------------------------------------- */
 
 /*
  * Writes an allocation, moves it to VRAM and back twice, and checks it. Returns -1 or the offset of

@@ -9,7 +9,7 @@
 
 #define VRAM_OR_NOT	(PAGODA_IN_VRAM | PAGODA_IN_APERTURE)
 
-/* --- among innocents -------------------------------------------------------------------------- */
+/* --- guilty clients among innocent ones ------------------------------------------------------- */
 
 /*
  * A thread that checks the results of all jobs of its client. @may_lose: the device is reset
@@ -317,7 +317,7 @@ TEST_F(reset, opened_meanwhile)
 	EXPECT_EQ(0, opener.ret);
 }
 
-/* --- what is told about it -------------------------------------------------------------------- */
+/* --- descriptions of a fault ------------------------------------------------------------------ */
 
 /*
  * Returns the content of the first file that matches @pattern, at most 4 MiB, with a 0 behind it;

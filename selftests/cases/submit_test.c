@@ -306,7 +306,7 @@ TEST_F(submit, thousands)
 	map = pagoda_map(self->fd, handle, self->dev.page);
 	ASSERT_NE(NULL, map);
 	pagoda_add(&self->client.program, at, 1, 0);
-	/* More jobs than the rings have room for: 5000, or at least 1000 in 20 seconds. */
+	/* More jobs than the rings have room for: 5000; slow machines stop after 20 s and 1000. */
 	for (n = 0; n < 5000 && (n < 1000 || pagoda_now() < end); n++) {
 		self->client.start = 0;
 		ret = client_submit(&self->client, NULL, 0);
@@ -314,7 +314,7 @@ TEST_F(submit, thousands)
 			ASSERT_EQ(0, ret);
 			continue;
 		}
-		/* The context has as many queued jobs as are allowed: wait for their end. */
+		/* As many jobs are queued as are allowed: wait for their end. */
 		self->client.point--;
 		ASSERT_EQ(0, client_wait(&self->client));
 		n--;
@@ -468,7 +468,7 @@ TEST_F(submit, implicit_sync_is_never_held_up)
 	fenced.syncs.count = 0;
 	EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
 	for (n = 1; n < 50; n++) {
-		/* The job before may go on now: it counts as such before the driver has noticed. */
+		/* The job before counts as waiting only until its point is signalled. */
 		ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, n));
 		ASSERT_EQ(0, pagoda_submit_args(self->fd, &fenced));
 		entry.flags = 0;

@@ -96,8 +96,8 @@ FIXTURE_VARIANT(suspend) {
 	uint32_t rounds;
 };
 
-/* Hibernation has one round: its rehearsal allocates memory for the image and takes 5 seconds. */
 FIXTURE_VARIANT_ADD(suspend, standby) { .state = "freeze", .rounds = 3 };
+/* Only one round: the rehearsal first allocates memory for the image, and then waits 5 seconds. */
 FIXTURE_VARIANT_ADD(suspend, hibernation) { .state = "disk", .rounds = 1 };
 
 FIXTURE_SETUP(suspend)

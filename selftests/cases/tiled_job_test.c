@@ -216,7 +216,7 @@ TEST_F(tiled_job, in_turn)
 	}
 }
 
-/* --- a walk ------------------------------------------------------------------------------- */
+/* --- a random walk ------------------------------------------------------------------------ */
 
 struct walk {
 	uint64_t state;
@@ -332,7 +332,7 @@ TEST_F(tiled_job, walk)
 	close(walk.mem);
 }
 
-/* --- while jobs take their time ----------------------------------------------------------- */
+/* --- while jobs use a surface ------------------------------------------------------------- */
 
 /*
  * Jobs of several contexts on the same engine, one after another. Each hangs until hangs_end()

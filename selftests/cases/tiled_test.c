@@ -117,7 +117,7 @@ TEST_F(tiled, rows_everywhere)
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 		EXPECT_EQ(-1, pagoda_check(map, key + 1, 0, size));
-		/* The CPU accesses, and writes to, only a part of it in VRAM. */
+		/* In VRAM the CPU accesses only the 100 bytes that it writes. */
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 		pagoda_fill(map + size / 2, key + 2, 0, 100);
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
@@ -224,7 +224,7 @@ TEST_F(tiled, not_for_the_cpu)
 	EXPECT_REFUSED(EACCES, pagoda_mmap_offset(self->fd, args.handle, &offset));
 }
 
-/* --- while it moves ---------------------------------------------------------------------- */
+/* --- while an allocation moves ----------------------------------------------------------- */
 
 struct thief {
 	pthread_t thread;
@@ -309,7 +309,7 @@ TEST_F(tiled, live_mapping)
 	free(shadow);
 }
 
-/* --- other ways to look ------------------------------------------------------------------ */
+/* --- other ways of access ---------------------------------------------------------------- */
 
 TEST_F(tiled, debugger_access)
 {

@@ -200,7 +200,7 @@ TEST_F(track, no_write_is_missed)
 	free(copy);
 }
 
-/* Wrong arguments are refused, and so are calls that don't fit whether tracking was started. */
+/* Wrong arguments are refused, START while tracking is on, and STOP and QUERY while it is off. */
 TEST_F(track, refusals)
 {
 	uint64_t bits = 0;

@@ -349,7 +349,7 @@ TEST_F(storm, ends_everything)
 	ASSERT_EQ(0, pthread_join(listener->thread, NULL));
 	EXPECT_EQ(1, listener->lost);
 	EXPECT_TRUE(listener->last & POLLHUP);
-	/* Threads can still read and write their mappings: two more rounds have a whole one. */
+	/* Threads can still access their mappings: the second round began without the device. */
 	for (n = 0; n < TOUCHERS; n++) {
 		i = atomic_load(&self->touchers[n].rounds);
 		EXPECT_TRUE(reaches(&self->touchers[n].rounds, i + 2));

@@ -208,7 +208,7 @@ static const char *others(struct client *victim, uint32_t handle, uint64_t befor
 		return "a reset";
 	if (resets(victim) != before + 1)
 		return "the number of resets";
-	/* Content in VRAM was lost by the reset: acknowledged, so that calls don't fail for that. */
+	/* The reset lost content in VRAM: without this the calls below fail for that. */
 	pagoda_acknowledge(victim->fd, handle, LIMIT);
 	if (pagoda_evict_wait(victim->fd, handle) || pagoda_make_resident_wait(victim->fd, handle))
 		return "paging";
