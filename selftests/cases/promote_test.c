@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The way back to VRAM: what others drove out comes back when they go, without its client doing
- * anything for it; what left because its client wanted that doesn't. And the other way: how much
- * jobs may drive out.
+ * Promotion: allocations that were evicted for another client's come back to VRAM when that client
+ * is gone, without a call of their own client; allocations that their client evicted, offered or
+ * took off its residency list stay out. And pace: how many bytes of other allocations a client's
+ * jobs may evict.
  */
 #include "lib/submit_client.h"
 
-#define PIECES		6u	/* of eighths of VRAM: within any budget */
+/* Allocations of an eighth of VRAM each: of the client that a test looks at, and of another. */
+#define PIECES		6u
 #define CROWD		7u
 
 FIXTURE(promote) {
@@ -46,13 +48,16 @@ static uint64_t usage_of(int fd, uint32_t segment)
 	return info.current_usage;
 }
 
-/* What the client has in VRAM, once that is what is expected, or it never will be. */
+/* Returns the client's usage of VRAM, once it is @expected or TEST_PATIENCE is over. */
 static uint64_t usage_settled(int fd, uint64_t expected)
 {
 	return test_settled(fd, 0, usage_of, expected);
 }
 
-/* Of what isn't alone in VRAM: its client has page tables there. */
+/*
+ * Waits until the allocation is in VRAM, at most TEST_PATIENCE; returns whether it is. For a client
+ * that has page tables in VRAM, too, so that its usage doesn't tell where the allocation is.
+ */
 static bool is_back(int fd, uint32_t handle)
 {
 	int64_t end = pagoda_now() + TEST_PATIENCE;
@@ -87,7 +92,10 @@ static bool piece_holds(int fd, uint64_t size, uint32_t handle)
 	return holds;
 }
 
-/* What is in VRAM again is counted, and then paid for, a moment later. */
+/*
+ * Reads the counters into @after once @promotions more promotions are counted than in @before and
+ * are paid for, which is a moment after the allocations are in VRAM; at the latest after LIMIT.
+ */
 static int stats_settled(int fd, uint64_t promotions, const struct drm_pagoda_stats *before,
 			 struct drm_pagoda_stats *after)
 {
@@ -105,7 +113,7 @@ static int stats_settled(int fd, uint64_t promotions, const struct drm_pagoda_st
 	return ret;
 }
 
-/* As much of VRAM as leaves one piece room. */
+/* Makes CROWD allocations of the client resident; VRAM has room for one more of that size then. */
 static int crowd_in(int fd, uint64_t size)
 {
 	uint32_t handles[CROWD], n;
@@ -144,7 +152,10 @@ TEST_F(promote, comes_back)
 	}
 }
 
-/* The first three: evicted, taken off the list for when its place is needed, and offered. */
+/*
+ * Three allocations don't come back: the first is evicted by its client; the second was taken off
+ * the residency list with EVICT_ONLY_IF_NECESSARY before its room was needed; the third is offered.
+ */
 TEST_F(promote, stays_where_it_was_told_to)
 {
 	const uint32_t lazily = DRM_PAGODA_EVICT_ONLY_IF_NECESSARY;
@@ -160,7 +171,7 @@ TEST_F(promote, stays_where_it_was_told_to)
 	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handles[0]));
 	ASSERT_EQ(0, pagoda_offer(self->fd, &handles[2], 1, DRM_PAGODA_OFFER_NORMAL, 0));
 	close(self->other);
-	/* Behind those that come back nothing does. */
+	/* The others come back, and no allocation comes back after them. */
 	EXPECT_EQ((PIECES - 3) * self->size,
 		  usage_settled(self->fd, (PIECES - 3) * self->size));
 	usleep(200000);
@@ -172,7 +183,7 @@ TEST_F(promote, stays_where_it_was_told_to)
 	EXPECT_EQ(0, pagoda_paging_queue_destroy(self->fd, queue));
 }
 
-/* A VM's own come back, too, and its addresses lead to them. */
+/* Private allocations come back, too, and the VM's addresses lead to where they are then. */
 TEST_F(promote, addresses)
 {
 	struct client client;
@@ -210,12 +221,16 @@ TEST_F(promote, addresses)
 	client_close(&client);
 }
 
-/* ---- What jobs may take from others ---------------------------------------------------- */
+/* ---- What jobs may evict --------------------------------------------------------------- */
 
-#define SET		5u	/* of eighths of VRAM: two sets don't fit */
+/* Allocations of a set, an eighth of VRAM each: two sets don't fit into VRAM together. */
+#define SET		5u
 #define SETS_LIMIT	(5 * PAGODA_SEC)
 
-/* A client whose jobs use one set, then the other; @values is in the last word of each. */
+/*
+ * A client whose jobs use one set of allocations or the other. The last word of @handles[n] holds n
+ * plus the set's member of @values, once a job has used the set, and 0 before.
+ */
 struct sets {
 	struct client client;
 	uint32_t handles[2 * SET];
@@ -240,7 +255,10 @@ static int sets_open(struct sets *sets, int fd, uint64_t size)
 	return ret;
 }
 
-/* A job that finds in one of them what is expected, and leaves something else. */
+/*
+ * Runs a job that faults unless the last words of the set's allocations are as @values says, and
+ * that stores new ones; changes @values. Returns 0 or a negative errno.
+ */
 static int sets_run(struct sets *sets, uint32_t which)
 {
 	struct pagoda_program *program = &sets->client.program;
@@ -259,7 +277,10 @@ static int sets_run(struct sets *sets, uint32_t which)
 	return ret;
 }
 
-/* Until something is left out, or for long enough; how many jobs there were, or an errno. */
+/*
+ * Runs jobs, with the two sets in turn, until a job leaves an allocation out of VRAM, or for
+ * SETS_LIMIT. Returns the number of jobs that left nothing out, or a negative errno.
+ */
 static int sets_exhaust(struct sets *sets, struct drm_pagoda_stats *stats)
 {
 	int64_t end = pagoda_now() + SETS_LIMIT;
@@ -278,9 +299,10 @@ static int sets_exhaust(struct sets *sets, struct drm_pagoda_stats *stats)
 }
 
 /*
- * Jobs use two sets in turn that don't fit: no allocation is left out before as many bytes as VRAM
- * has were taken from other allocations; then sets are used elsewhere, but a request to make one
- * resident brings it. Where all but copying is slow there are always tokens.
+ * Jobs use in turn two sets that don't fit into VRAM together. No allocation is left out of VRAM
+ * before as many bytes as VRAM has were evicted for the jobs; MAKE_RESIDENT brings an allocation to
+ * VRAM without tokens. On a machine on which all but copies is slow, tokens come back as fast as
+ * they are spent: then nothing is left out.
  */
 TEST_F(promote, jobs_are_paced)
 {
@@ -304,12 +326,12 @@ TEST_F(promote, jobs_are_paced)
 		EXPECT_LE(self->size, stats.submit_left);
 		EXPECT_LE(self->dev.vram.size, stats.submit_spent);
 	} else {
-		/* Each but the first brings two at least that there is no room for. */
+		/* For at least two allocations of each job but the first, others are evicted. */
 		TH_LOG("nothing was left out of %d jobs", rounds);
 		EXPECT_EQ(0, stats.submit_left);
 		EXPECT_LE(2 * self->size * (rounds - 1), stats.submit_spent);
 	}
-	/* Another client has spent nothing. */
+	/* Another client has spent none of its tokens. */
 	ASSERT_EQ(0, pagoda_stats(self->other, &after));
 	EXPECT_EQ(0, after.submit_held);
 	EXPECT_EQ(self->dev.vram.size, after.submit_tokens);

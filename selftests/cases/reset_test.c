@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resets of the whole device, asked for or because an engine or the paging queue can't be reset:
- * lost content is reported and reads as zeros, all other content is right, clients that aren't
- * guilty go on.
+ * Resets of the whole device: on request, by the device itself, or because an engine or the paging
+ * queue can't be reset alone. Lost content is reported and reads as zeros, all other content is
+ * right, fences get the values of lost jobs, and contexts whose jobs aren't guilty go on.
  */
 #include "lib/pagoda_prime.h"
 #include "lib/reset_fixture.h"
@@ -30,7 +30,7 @@ static void log_fault(const struct client *client, uint32_t round)
 
 #define KINDS		6
 
-/* Where content is when the device is reset. */
+/* Kinds of allocations: how they are created, whether they are resident, what a reset loses. */
 static const struct kind {
 	uint32_t flags;
 	uint32_t supported;
@@ -59,7 +59,10 @@ static uint64_t content_word(uint32_t kind, uint64_t offset)
 	return word;
 }
 
-/* All kinds, bound one behind another, with content. */
+/*
+ * Creates an allocation of each kind, binds it at client_data() of its number, writes its content,
+ * and makes it resident or evicts it. Returns 0 or a negative errno.
+ */
 static int content_create(struct client *client, struct content *content)
 {
 	uint32_t i;
@@ -95,7 +98,10 @@ static void content_destroy(struct client *client, struct content *content)
 	}
 }
 
-/* What the CPU finds: offset of the first byte that isn't as it must be, or -1. */
+/*
+ * Returns the offset of the first byte that the CPU finds wrong after a reset, or -1: lost content
+ * must be zeros, other content unchanged.
+ */
 static int64_t content_look(const struct content *content, uint32_t kind)
 {
 	if (kinds[kind].lost)
@@ -103,7 +109,10 @@ static int64_t content_look(const struct content *content, uint32_t kind)
 	return pagoda_check(content->map[kind], pagoda_key(SEED, kind, 0), 0, content->size);
 }
 
-/* The GPU finds at both ends of each kind what must be there. */
+/*
+ * Appends commands that compare the first and the last word of each allocation with what must be
+ * there after a reset: the job faults if a word differs.
+ */
 static void content_compare(struct client *client, const struct content *content)
 {
 	uint64_t last = content->size - 8;
@@ -143,7 +152,7 @@ TEST_F(reset, content)
 	}
 	for (i = 0; i < KINDS; i++)
 		EXPECT_EQ(-1, content_look(&content, i));
-	/* The same addresses, written by the GPU and seen by the CPU. */
+	/* The other way round: the GPU stores to each allocation, and the CPU sees the words. */
 	for (i = 0; i < KINDS; i++)
 		pagoda_store(&self->client.program, client_data(&self->client, i) + 4096, i + 77);
 	ASSERT_EQ(0, run_anew(&self->client, content.handle, KINDS));
@@ -154,7 +163,7 @@ TEST_F(reset, content)
 	content_destroy(&self->client, &content);
 }
 
-/* The device resets itself, and says so: what it had is lost as if it had been asked to. */
+/* The device resets itself and tells the driver: content is lost as by a requested reset. */
 TEST_F(reset, by_itself)
 {
 	struct content content = { .size = 5 * self->dev.page };
@@ -177,8 +186,8 @@ TEST_F(reset, by_itself)
 }
 
 /*
- * An engine's queue is late to go on after one reset of the device, and the next reset begins
- * meanwhile: that reset gets the queue's answer all the same.
+ * The device's thread of an engine's queue still sleeps after its answer to one reset of the device
+ * when the next reset begins: the next reset gets the thread's answer all the same.
  */
 TEST_F(reset, meets_the_reset_before)
 {
@@ -193,7 +202,7 @@ TEST_F(reset, meets_the_reset_before)
 	EXPECT_EQ(0, flags_of(&self->client));
 }
 
-/* What was lost once is made anew: nothing says any more that it is lost, until it is. */
+/* Once a client has acknowledged the loss, content isn't reported as lost before the next reset. */
 TEST_F(reset, lost_content_is_acknowledged)
 {
 	struct content content = { .size = 33 * self->dev.page };
@@ -224,7 +233,7 @@ TEST_F(reset, lost_content_is_acknowledged)
 			EXPECT_EQ(-1, content_look(&content, i));
 		}
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, content.handle[2]));
-		/* The CPU may have moved what it looked at. */
+		/* The CPU's reads may have moved the allocations out of VRAM. */
 		for (i = 0; i < KINDS; i++)
 			if (kinds[i].lost)
 				ASSERT_EQ(0, pagoda_make_resident_wait(self->fd,
@@ -233,7 +242,7 @@ TEST_F(reset, lost_content_is_acknowledged)
 	content_destroy(&self->client, &content);
 }
 
-/* Many VMs and contexts, with something mapped everywhere; those that are new too. */
+/* Eight VMs, each with a context: old mappings work after a reset, and so do new mappings. */
 TEST_F(reset, spaces)
 {
 	struct client clients[8];
@@ -276,8 +285,8 @@ TEST_F(reset, spaces)
 }
 
 /*
- * An imported allocation has its content and is accessible again after a reset. An exported
- * allocation whose content is lost is lost for importers, too: all see the same bytes.
+ * An imported allocation keeps its content, and jobs can use it again after a reset. An exported
+ * allocation's content that is lost is lost for importers, too: all its users see the same bytes.
  */
 TEST_F(reset, shared)
 {
@@ -321,7 +330,7 @@ TEST_F(reset, shared)
 		pagoda_compare(&self->client.program, at[0] + size - 8, 100 + round);
 		pagoda_compare(&self->client.program, at[1] + 8, 0);
 		ASSERT_EQ(0, run_anew(&self->client, both, 2));
-		/* Paging of what is shared may have been under way. */
+		/* RESET is possible: paging of the shared allocations may have been under way. */
 		EXPECT_EQ(0, flags_of(&self->client) & ~DRM_PAGODA_CONTEXT_RESET);
 		EXPECT_EQ(100 + round, map[size / 8 - 1]);
 		pagoda_compare(&second.program, client_data(&second, 3) + 8, 0);
@@ -346,7 +355,10 @@ struct watcher {
 	uint64_t garbage;
 };
 
-/* What is written, or zeros once it was lost; nothing else at any time. */
+/*
+ * Reads words until @stop is set. At any time a word must be what the test wrote, or zero once the
+ * content was lost; another value goes to @garbage.
+ */
 static void *watcher_run(void *arg)
 {
 	struct watcher *w = arg;
@@ -417,7 +429,10 @@ TEST_F(reset, fences)
 	ASSERT_EQ(0, pagoda_fence_create(self->fd, 5, &fence[2], &map[2]));
 	ASSERT_EQ(0, pagoda_fence_create_flags(self->fd, DRM_PAGODA_FENCE_NO_MAX_ON_RESET, 1,
 					       &in));
-	/* One is signalled, one is to be by a job that is lost, one by a job that still waits. */
+	/*
+	 * Before the reset fence[0] is signalled; the reset loses the job that is to signal
+	 * fence[1], but not the job that is to signal fence[2], which still waits.
+	 */
 	ASSERT_EQ(0, submit_fences(&self->client, 0, 0, fence[0], 9));
 	ASSERT_EQ(0, client_wait(&self->client));
 	ASSERT_EQ(0, submit_fences(&self->client, in, 2, fence[2], 11));
@@ -435,12 +450,12 @@ TEST_F(reset, fences)
 	EXPECT_EQ(10, value_of(map[1]));
 	EXPECT_EQ(5, value_of(map[2]));
 	EXPECT_EQ(-ETIME, pagoda_fence_wait(self->fd, fence[2], 11, PAGODA_SEC / 10));
-	/* It was never given to the device, so it runs. */
+	/* The waiting job was never given to the device: the reset didn't lose it, and it runs. */
 	ASSERT_EQ(0, pagoda_fence_signal(self->fd, in, 2));
 	ASSERT_EQ(0, client_wait(&self->client));
 	EXPECT_EQ(0, pagoda_fence_wait(self->fd, fence[2], 11, LIMIT));
 	EXPECT_EQ(11, value_of(map[2]));
-	/* And they go on, also where the job was lost. */
+	/* The context and the fence whose job was lost can be used again. */
 	client_rewind(&hanging);
 	ASSERT_EQ(0, submit_fences(&hanging, 0, 0, fence[1], 12));
 	ASSERT_EQ(0, client_wait(&hanging));
@@ -452,7 +467,7 @@ TEST_F(reset, fences)
 	client_close(&hanging);
 }
 
-/* Programs that write memory without end are stopped for good, on all engines. */
+/* A reset stops programs that write memory without end, on all engines and for good. */
 TEST_F(reset, stops_engines)
 {
 	uint32_t engines = self->dev.info.num_engines, handles[16], n;
@@ -493,7 +508,7 @@ TEST_F(reset, stops_engines)
 
 /* --- escalation ------------------------------------------------------------------------------- */
 
-/* An engine that can't be reset: the device is, and only the guilty one pays with its context. */
+/* If an engine can't be reset, the whole device is, and only the guilty context is banned. */
 TEST_F(reset, of_an_engine_fails)
 {
 	struct content content = { .size = 5 * self->dev.page };
@@ -505,7 +520,7 @@ TEST_F(reset, of_an_engine_fails)
 	EXPECT_PUNISHED(self->fd, 0, false, 0);
 	ASSERT_EQ(0, inject("clear"));
 	EXPECT_EQ(before + 1, resets(&self->client));
-	/* A call waits until the device is rebuilt. */
+	/* SUBMIT waits until the device is rebuilt. */
 	content_compare(&self->client, &content);
 	ASSERT_EQ(0, run_anew(&self->client, content.handle, KINDS));
 	EXPECT_EQ(0, flags_of(&self->client));
@@ -515,7 +530,10 @@ TEST_F(reset, of_an_engine_fails)
 	content_destroy(&self->client, &content);
 }
 
-/* The paging queue hangs and can't be reset: what it had in hand is lost, and its user told. */
+/*
+ * The paging queue hangs and can't be reset, so the whole device is: the content that was being
+ * copied to VRAM is lost, and a context whose VM has the allocation mapped is told.
+ */
 TEST_F(reset, of_paging_fails)
 {
 	struct content content = { .size = 5 * self->dev.page };
@@ -543,7 +561,7 @@ TEST_F(reset, of_paging_fails)
 	PAGODA_PROVES(C189);
 	EXPECT_EQ(DRM_PAGODA_CONTENT_LOST, lost(self->fd, moving));
 	EXPECT_EQ(-1, pagoda_check_zero(map, PAGODA_MIB));
-	/* Whether it is banned depends on what else was in the submission that hung. */
+	/* Whether @user's context is banned, too, depends on what else the hung submission had. */
 	EXPECT_NE(0, flags_of(&user) & DRM_PAGODA_CONTEXT_RESET);
 	EXPECT_EQ(0, flags_of(&self->client));
 	for (i = 0; i < KINDS; i++)
@@ -560,7 +578,10 @@ TEST_F(reset, of_paging_fails)
 #define MOVERS		3
 #define EACH		8
 
-/* A client that has more than there is room for; job n writes n to the first page of something. */
+/*
+ * A thread whose client moves its allocations, looks at them and has jobs store to their first
+ * page. The movers together have more than fits into VRAM.
+ */
 struct mover {
 	pthread_t thread;
 	struct client client;
@@ -600,7 +621,7 @@ static void mover_drop(struct mover *m, uint32_t n)
 	pagoda_close(m->client.fd, m->handle[n]);
 }
 
-/* What the CPU sees at any time: the content, or zeros once it was lost. */
+/* Reads a random word behind the first page: it must be the content, or zero once that was lost. */
 static void mover_look(struct mover *m, uint32_t n)
 {
 	uint64_t at = m->page + pagoda_random(&m->random) % (m->size / 8 - m->page / 8) * 8;
@@ -651,7 +672,7 @@ static void *mover_run(void *arg)
 	return NULL;
 }
 
-/* Returns when all have made that many steps. */
+/* Waits until each mover has made @steps more steps, or is over. */
 static void movers_await(struct mover *movers, uint32_t steps)
 {
 	uint32_t n, before[MOVERS];
@@ -664,7 +685,10 @@ static void movers_await(struct mover *movers, uint32_t steps)
 			usleep(1000);
 }
 
-/* What says that it lost its content has zeros, all else has its content. */
+/*
+ * Checks behind the first page that allocations reported as lost are zeros and that all others have
+ * their content. Replaces the lost ones; returns their number.
+ */
 static uint32_t mover_check(struct __test_metadata *_metadata, struct mover *m)
 {
 	uint64_t rest = m->size - m->page;
@@ -697,7 +721,7 @@ TEST_F(reset, while_evicting)
 
 	printf("# seed %u\n", SEED);
 	memset(movers, 0, sizeof(movers));
-	/* An allocation that no thread moves: its content in system memory is never lost. */
+	/* No thread moves these: what is in system memory or the aperture is never lost. */
 	ASSERT_EQ(0, content_create(&self->client, &content));
 	for (n = 0; n < MOVERS; n++) {
 		struct mover *m = &movers[n];

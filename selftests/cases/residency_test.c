@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Residency and placement: where allocations go when they are made resident or evicted, what
- * the queries say about it, and that their bytes come along.
+ * Residency and placement: where allocations go when they are made resident or evicted, alone or in
+ * lists, and what queries say about it; allocations keep their bytes, and fresh memory is zero.
  */
 #include "lib/pagoda_test.h"
 
@@ -24,7 +24,7 @@ FIXTURE_SETUP(residency)
 	self->aperture = test_aperture_settled(self->fd, 0);
 }
 
-/* What a client had comes back when it is closed: asked by another one. */
+/* Closing a client's file frees all its memory, as another client's query shows. */
 FIXTURE_TEARDOWN(residency)
 {
 	int fd = pagoda_open();
@@ -52,7 +52,7 @@ static int create_placed(int fd, uint64_t size, uint32_t flags, uint32_t support
 	return ret;
 }
 
-/* --- where ------------------------------------------------------------------------------- */
+/* --- where allocations go ---------------------------------------------------------------- */
 
 TEST_F(residency, only_in_supported_segments)
 {
@@ -129,7 +129,10 @@ static uint64_t aperture_mapped(int fd)
 	return segment_mapped(fd, DRM_PAGODA_SEGMENT_APERTURE);
 }
 
-/* Usage goes down when an allocation leaves, its range when the last work on it is done. */
+/*
+ * Returns how many bytes of the aperture have addresses, once it is @expected: a range is unmapped
+ * only when the last work on it is done, after the aperture's usage went down.
+ */
 static uint64_t aperture_mapped_settled(int fd, uint64_t expected)
 {
 	return test_settled(fd, DRM_PAGODA_SEGMENT_APERTURE, segment_mapped, expected);
@@ -151,7 +154,7 @@ TEST_F(residency, physical_access_needs_an_aperture_range)
 	PAGODA_PROVES(C162);
 	EXPECT_EQ(before + size, aperture_mapped(self->fd));
 
-	/* Not only when it goes there by itself. */
+	/* An allocation for physical access that is evicted to the aperture gets a range, too. */
 	ASSERT_EQ(0, create_placed(self->fd, size, PHYSICAL, BOTH,
 				   DRM_PAGODA_SEGMENT_VRAM, 0, PAGODA_IN_APERTURE, &evicted));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, evicted));
@@ -166,7 +169,7 @@ TEST_F(residency, physical_access_needs_an_aperture_range)
 	EXPECT_EQ(before, aperture_mapped_settled(self->fd, before));
 }
 
-/* Makes free VRAM scattered: of many small allocations every second one goes away. */
+/* Scatters free VRAM: closes every second of @count small allocations; @kept gets the others. */
 static int scatter(int fd, uint64_t size, uint32_t count, uint32_t *kept)
 {
 	uint32_t *handles = calloc(count, sizeof(*handles)), n;
@@ -222,7 +225,7 @@ TEST_F(residency, alignment)
 	struct drm_pagoda_allocation_info info;
 	uint32_t shift, small;
 
-	/* Something odd in front, so that the first free address isn't aligned by chance. */
+	/* A single page in front, so that the first free address isn't aligned by chance. */
 	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->dev.page, &small));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, small));
 	for (shift = 12; shift <= 21; shift++) {
@@ -252,13 +255,13 @@ TEST_F(residency, from_end)
 	struct drm_pagoda_allocation_info info;
 	uint32_t all[16], n;
 
-	/* Zeroed pages may be preferred to others: make all of them the same first. */
+	/* Zeroed pages may be preferred: use all of VRAM once, so that its pages are alike. */
 	for (n = 0; n < 16; n++)
 		ASSERT_EQ(0, pagoda_create_vram(self->fd, self->dev.vram.size / 16, &all[n]));
 	ASSERT_EQ(0, pagoda_make_resident(self->fd, all, 16, 0, 0, NULL));
 	for (n = 0; n < 16; n++)
 		ASSERT_EQ(0, pagoda_close(self->fd, all[n]));
-	/* All of it fitted: there is one hole again once the last of them has left. */
+	/* All of VRAM is one free range again once the last of the allocations is freed. */
 	ASSERT_EQ(self->dev.vram.size, test_settled(self->fd, DRM_PAGODA_SEGMENT_VRAM,
 						    segment_largest_free, self->dev.vram.size));
 	for (n = 1; n <= 4; n++) {
@@ -289,7 +292,7 @@ TEST_F(residency, a_list_is_resident_together)
 	uint32_t first[LIST], second[LIST];
 	int n;
 
-	/* The second list needs the place of most of the first, never its own. */
+	/* Most of the first list is evicted for the second, but no allocation of the second. */
 	ASSERT_EQ(0, create_list(self->fd, size, first, LIST));
 	ASSERT_EQ(0, create_list(self->fd, size, second, LIST));
 	ASSERT_EQ(0, pagoda_make_resident(self->fd, first, LIST, 0, 0, &args));
@@ -321,7 +324,7 @@ TEST_F(residency, all_or_none)
 		EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, handles[n]));
 	EXPECT_EQ(0, pagoda_syncobj_query(self->fd, syncobj, &point));
 	EXPECT_EQ(0, point);
-	/* Without what was too much it works. */
+	/* As many of the list as fit into VRAM can be made resident. */
 	EXPECT_EQ(0, pagoda_make_resident(self->fd, handles, 7, syncobj, 1, &args));
 	EXPECT_EQ(0, pagoda_syncobj_wait(self->fd, syncobj, 1, 60 * PAGODA_SEC));
 	EXPECT_EQ(7, args.num_resident);
@@ -345,7 +348,7 @@ TEST_F(residency, points)
 	EXPECT_EQ(8, point);
 	EXPECT_EQ(0, pagoda_wait(self->fd, handle, 0));
 
-	/* Where there is nothing to do, the point is signalled all the same. */
+	/* A call that has nothing to do signals its point at once. */
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 	ASSERT_EQ(0, pagoda_make_resident(self->fd, &handle, 1, syncobj, 9, &args));
 	EXPECT_EQ(0, args.pending);
@@ -382,7 +385,7 @@ TEST_F(residency, again_and_again)
 {
 	uint32_t handle, n;
 
-	/* Neither call counts yet: one undoes any number of the other. */
+	/* Calls without a paging queue don't count: EVICT undoes any number of MAKE_RESIDENT. */
 	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->dev.page, &handle));
 	EXPECT_EQ(0, pagoda_evict_wait(self->fd, handle));
 	for (n = 0; n < 3; n++)
@@ -391,9 +394,12 @@ TEST_F(residency, again_and_again)
 	EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, handle));
 }
 
-/* --- bytes ------------------------------------------------------------------------------- */
+/* --- content ----------------------------------------------------------------------------- */
 
-/* Writes, moves there and back, verifies: -1, or the offset of the first wrong byte. */
+/*
+ * Writes an allocation, moves it to VRAM and back twice, and checks it. Returns -1 or the offset of
+ * the first wrong byte; *@error is 0 or a negative errno.
+ */
 static int64_t round_trip(int fd, uint64_t size, uint32_t flags, int *error)
 {
 	uint64_t key = pagoda_key(SEED, size, flags);
@@ -450,7 +456,7 @@ TEST_F(residency, round_trips_keep_every_byte)
 	EXPECT_EQ(0, error);
 }
 
-/* A client that leaves the most of VRAM full of bytes that aren't zero. */
+/* Fills 15 of 16 parts of VRAM with bytes that aren't zero, from a client that is closed then. */
 static int dirty_vram(uint64_t vram)
 {
 	int fd = pagoda_open(), n, ret = 0;
@@ -533,7 +539,7 @@ TEST_F(residency, aperture_is_not_filled)
 TEST_F(residency, aperture_limit)
 {
 	uint64_t size = self->dev.aperture.size / 8;
-	/* One more than fits. */
+	/* One allocation more than fits into the aperture. */
 	uint32_t handles[9], n;
 	void *map;
 
@@ -599,7 +605,7 @@ TEST_F(residency, statistics)
 	EXPECT_EQ(size, b.paged_in - a.paged_in);
 	EXPECT_EQ(1, b.page_ins - a.page_ins);
 	EXPECT_EQ(0, b.paged_out - a.paged_out);
-	/* System memory has what the CPU wrote: nothing is copied back (track_test: what is). */
+	/* The kept copy has what the CPU wrote, so EVICT copies nothing (see track_test). */
 	EXPECT_EQ(0, c.paged_out - b.paged_out);
 	EXPECT_EQ(1, c.evictions - b.evictions);
 	EXPECT_LT(b.submissions, c.submissions);

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Storms of programs that fault and hang, among others whose every result is looked at: engines
- * are reset, the guilty clients are banned and told, no other client notices, and each fault is
- * written down.
+ * Many programs that fault or hang, while other clients check the results of all their jobs:
+ * engines are reset, contexts of guilty jobs are banned, and no other client notices. Also: a
+ * process is killed between resets of the device, contexts are created during resets, and debugfs
+ * and a coredump describe a fault.
  */
 #include "lib/reset_fixture.h"
 
 #define VRAM_OR_NOT	(PAGODA_IN_VRAM | PAGODA_IN_APERTURE)
 
-/* --- among innocents -------------------------------------------------------------------------- */
+/* --- guilty clients among innocent ones ------------------------------------------------------- */
 
-/* A client whose every result is looked at. */
+/*
+ * A thread that checks the results of all jobs of its client. @may_lose: the device is reset
+ * meanwhile, which may lose jobs; @lost counts these.
+ */
 struct innocent {
 	pthread_t thread;
 	struct client client;
@@ -47,7 +51,10 @@ static int innocent_open(struct innocent *innocent, int fd, uint32_t engine, uin
 	return innocent->map ? 0 : -errno;
 }
 
-/* b = a * a + c of the words, and their sum, with other words each time. */
+/*
+ * Runs a job that computes b = a * a + a of words that @seed determines, and their sum. Returns 0,
+ * 1 if a result is wrong, or a negative errno of a call or of the job's fence.
+ */
 static int innocent_job(struct innocent *innocent, uint32_t seed)
 {
 	uint64_t at = client_data(&innocent->client, 0), sum = 0, got;
@@ -75,12 +82,12 @@ static int innocent_job(struct innocent *innocent, uint32_t seed)
 	return got != sum + seed;
 }
 
-/* With a reset of the device in between a job may have been lost, and only then. */
+/* Runs jobs until @stop is set. Only with @may_lose a job may have been lost (-ECANCELED). */
 static void *innocent_run(void *arg)
 {
 	struct innocent *innocent = arg;
 
-	/* However late it comes. */
+	/* At least two jobs, even if the thread begins after @stop was set. */
 	while ((!atomic_load(&innocent->stop) || innocent->jobs < 2) && !innocent->wrong) {
 		innocent->ret = innocent_job(innocent, innocent->jobs++);
 		if (innocent->ret == -ECANCELED && innocent->may_lose)
@@ -106,7 +113,10 @@ struct crowd {
 	uint32_t count;
 };
 
-/* Two on each engine; what they have in memory isn't lost, so that jobs are all they may lose. */
+/*
+ * Starts two clients with a thread each on each engine. With @may_lose their memory is in the
+ * aperture, whose content a reset doesn't lose: jobs are all that they may lose.
+ */
 static int crowd_start(struct crowd *crowd, const struct test_device *dev, bool may_lose)
 {
 	uint32_t n;
@@ -174,7 +184,7 @@ static void *hanging_run(void *arg)
 	return NULL;
 }
 
-/* One behind another on an engine, at once on several. */
+/* Two contexts on each engine have a job that hangs, on all engines at once. */
 TEST_F(reset, hangs_storm)
 {
 	uint32_t engines = self->dev.info.num_engines, count = 2 * engines, n;
@@ -201,7 +211,10 @@ TEST_F(reset, hangs_storm)
 	EXPECT_EQ(before, resets(&self->client));
 }
 
-/* Jobs that hang, and jobs that wait for what never comes. */
+/*
+ * Submits four jobs that hang when they run. The last one waits first for a fence that only the
+ * jobs themselves signal.
+ */
 static int hopeless_start(struct client bad[4], uint32_t engines)
 {
 	int fd = pagoda_open(), ret, n;
@@ -220,7 +233,7 @@ static int hopeless_start(struct client bad[4], uint32_t engines)
 	return ret;
 }
 
-/* Says how it began, and then waits to be killed. */
+/* In the child: writes to @report what hopeless_start() returned, then waits to be killed. */
 static void hopeless_run(int report, uint32_t engines)
 {
 	struct client bad[4];
@@ -233,7 +246,10 @@ static void hopeless_run(int report, uint32_t engines)
 	_exit(1);
 }
 
-/* Killed with jobs that hang and jobs that wait for what never comes, the device reset twice. */
+/*
+ * A process that has jobs that hang and a job that waits is killed between two resets of the
+ * device: it ends in time, and other clients lose no more than jobs.
+ */
 TEST_F(reset, killed)
 {
 	struct crowd crowd;
@@ -246,7 +262,7 @@ TEST_F(reset, killed)
 	ASSERT_LE(0, pid);
 	if (!pid)
 		hopeless_run(ends[1], self->dev.info.num_engines);
-	/* So that there is an end if it dies. */
+	/* So that read() returns if the child dies. */
 	close(ends[1]);
 	ASSERT_EQ(0, crowd_start(&crowd, &self->dev, true));
 	ASSERT_EQ(sizeof(ret), read(ends[0], &ret, sizeof(ret)));
@@ -301,9 +317,12 @@ TEST_F(reset, opened_meanwhile)
 	EXPECT_EQ(0, opener.ret);
 }
 
-/* --- what is told about it -------------------------------------------------------------------- */
+/* --- descriptions of a fault ------------------------------------------------------------------ */
 
-/* All of a file, and a terminator behind it; NULL if there is none. */
+/*
+ * Returns the content of the first file that matches @pattern, at most 4 MiB, with a 0 behind it;
+ * NULL if there is no such file. The caller frees it.
+ */
 static char *read_all(const char *pattern, size_t *size)
 {
 	int fd = open_first(pattern, O_RDONLY);
@@ -323,7 +342,7 @@ static char *read_all(const char *pattern, size_t *size)
 	return data;
 }
 
-/* The core keeps a coredump until it is read, or written to. */
+/* Deletes coredumps: the kernel keeps a coredump until its file is written to, or for minutes. */
 static void coredump_forget(void)
 {
 	int fd;
@@ -336,7 +355,10 @@ static void coredump_forget(void)
 	}
 }
 
-/* Only one failure a second is written down: returns that long after the last, @text. */
+/*
+ * Sleeps until more than a second after the failure that @text describes: the driver describes at
+ * most one failure a second.
+ */
 static void pause_after(const char *text)
 {
 	unsigned long long then;
@@ -365,7 +387,7 @@ static void expect_text(struct __test_metadata *_metadata, const struct client *
 		 (unsigned long long)bad->program.address,
 		 (unsigned long long)bad->program.address + CODE_SIZE);
 	EXPECT_NE(NULL, strstr(text, line));
-	/* The job, as the engine has it; what the paging queue did; and what was reset. */
+	/* The job in the engine's queue, the paging queue's last operations, and the resets. */
 	snprintf(line, sizeof(line), "\t\tbuffer %#llx, %u bytes\n",
 		 (unsigned long long)bad->program.address, bad->program.used);
 	EXPECT_NE(NULL, strstr(text, line));
@@ -385,7 +407,7 @@ TEST_F(reset, is_written_down)
 	char *text;
 
 	ASSERT_EQ(0, client_open(&bad, self->fd, 0));
-	/* A read waits until the last failure is written down, and its core dump. */
+	/* A read waits until the last failure's description and coredump are complete. */
 	text = read_all(FILES "failure", &size);
 	coredump_forget();
 	pause_after(text);
@@ -396,7 +418,7 @@ TEST_F(reset, is_written_down)
 	ASSERT_NE(NULL, text);
 	expect_text(_metadata, &bad, at, text);
 	free(text);
-	/* The same behind the journal, where the kernel has coredumps of devices. */
+	/* If the kernel has device coredumps: one has the same text behind the journal. */
 	if (!access("/sys/class/devcoredump", F_OK)) {
 		text = read_all(COREDUMPS, &size);
 		ASSERT_NE(NULL, text);

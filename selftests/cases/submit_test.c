@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submission: programs that the GPU executes through the page tables of their VM, what they wait
- * for and signal, and what becomes of a client whose program goes wrong.
+ * SUBMIT: the GPU executes programs through the page tables of their VM, with allocations that are
+ * evicted meanwhile; jobs wait for points and hold what they use; a context whose job faults or
+ * hangs is banned, and other clients go on.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -63,7 +64,7 @@ TEST_F(submit, stores_anywhere)
 		map = pagoda_map(self->fd, handle, size);
 		ASSERT_NE(NULL, map);
 		for (round = 0; round < 3; round++) {
-			/* The CPU's stores are there for the GPU, and the other way round. */
+			/* The GPU finds what the CPU stored, and the CPU what the GPU stored. */
 			for (n = 0; n < 16; n++)
 				map[n * 512 + round] = 1000 * i + n;
 			for (n = 0; n < 16; n++) {
@@ -85,8 +86,8 @@ TEST_F(submit, stores_anywhere)
 }
 
 /*
- * A model of what programs do to memory, for random ones: regions of words that move about while
- * the GPU works on them.
+ * A model for random programs: @words are what each region must contain after all commands so far.
+ * The regions' allocations are evicted while jobs use them.
  */
 #define REGIONS		6
 #define REGION_WORDS	(16 * 1024)
@@ -179,7 +180,7 @@ TEST_F(submit, random_programs)
 
 		model.words[r] = calloc(REGION_WORDS, 4);
 		ASSERT_NE(NULL, model.words[r]);
-		/* The first half is listed by each job. */
+		/* Each job lists the first three allocations; the others are private. */
 		ASSERT_EQ(0, pagoda_create_private(self->fd, r < 3 ? 0 : self->client.vm.vm,
 						   REGION_BYTES, CPU, supported,
 						   &model.handles[r]));
@@ -208,7 +209,10 @@ TEST_F(submit, random_programs)
 	}
 }
 
-/* Private allocations come back by themselves; listed ones because they are listed. */
+/*
+ * Runs jobs with allocations of @percent of VRAM together. Each job lists two of them, which come
+ * to VRAM for the job; the job compares their last words and stores a new one.
+ */
 static void overcommit(struct __test_metadata *_metadata, struct client *client,
 		       const struct test_device *dev, uint32_t percent)
 {
@@ -257,7 +261,10 @@ TEST_F(submit, overcommit)
 	EXPECT_EQ(state.submitted, state.completed);
 }
 
-/* It can be nowhere else: the page tables that show all of it have no place but the reserve. */
+/*
+ * An allocation as large as VRAM, which is supported nowhere else, leaves no room in VRAM but the
+ * reserve for the page tables that map it.
+ */
 TEST_F(submit, all_of_vram_at_once)
 {
 	uint64_t size = self->dev.vram.size, at = client_data(&self->client, 0);
@@ -299,7 +306,7 @@ TEST_F(submit, thousands)
 	map = pagoda_map(self->fd, handle, self->dev.page);
 	ASSERT_NE(NULL, map);
 	pagoda_add(&self->client.program, at, 1, 0);
-	/* More than the rings have room for; slow machines do less of it. */
+	/* More jobs than the rings have room for: 5000; slow machines stop after 20 s and 1000. */
 	for (n = 0; n < 5000 && (n < 1000 || pagoda_now() < end); n++) {
 		self->client.start = 0;
 		ret = client_submit(&self->client, NULL, 0);
@@ -307,7 +314,7 @@ TEST_F(submit, thousands)
 			ASSERT_EQ(0, ret);
 			continue;
 		}
-		/* So many may be queued: when they are through, there is room. */
+		/* As many jobs are queued as are allowed: wait for their end. */
 		self->client.point--;
 		ASSERT_EQ(0, client_wait(&self->client));
 		n--;
@@ -321,7 +328,10 @@ TEST_F(submit, thousands)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* @args: has the entries. */
+/*
+ * Submits what was appended to the program since the last time, as a job that waits for @point of
+ * @in. @args has the job's entries; the function fills in the rest. Returns 0 or a negative errno.
+ */
 static int submit_waiting_args(struct client *client, uint32_t in, uint64_t point,
 			       struct drm_pagoda_submit *args)
 {
@@ -419,7 +429,10 @@ TEST_F(submit, points_that_never_come)
 	EXPECT_TRUE(WIFSIGNALED(status));
 }
 
-/* Later jobs find the job's fence: so it has one when the call returns. */
+/*
+ * A job with an IMPLICIT entry must have its fence when SUBMIT returns, because other users of the
+ * allocation wait for it: a job that would wait for a point or behind a waiting job is refused.
+ */
 TEST_F(submit, implicit_sync_is_never_held_up)
 {
 	struct drm_pagoda_submit_entry entry = {
@@ -444,18 +457,18 @@ TEST_F(submit, implicit_sync_is_never_held_up)
 	EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
 	entry.flags = DRM_PAGODA_SUBMIT_IMPLICIT;
 	EXPECT_REFUSED(EINVAL, submit_waiting_args(&self->client, in, 1, &args));
-	/* It means nothing for what is private, and without it a job may wait. */
+	/* A job whose IMPLICIT entry is private may wait, and so may a job without IMPLICIT. */
 	entry.handle = private;
 	ASSERT_EQ(0, submit_waiting_args(&self->client, in, 1, &args));
 	entry.handle = shared;
 	entry.flags = 0;
 	ASSERT_EQ(0, submit_waiting_args(&self->client, in, 1, &args));
-	/* That the job before it waits is the same. */
+	/* A job that waits for nothing itself is refused, too, while the job before it waits. */
 	entry.flags = DRM_PAGODA_SUBMIT_IMPLICIT;
 	fenced.syncs.count = 0;
 	EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
 	for (n = 1; n < 50; n++) {
-		/* What is there now counts, whether the kernel has noticed or not. */
+		/* The job before counts as waiting only until its point is signalled. */
 		ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, n));
 		ASSERT_EQ(0, pagoda_submit_args(self->fd, &fenced));
 		entry.flags = 0;
@@ -471,7 +484,7 @@ TEST_F(submit, implicit_sync_is_never_held_up)
 	EXPECT_EQ(0, client_wait(&self->client));
 }
 
-/* A job that is held up holds what it names, as one does that an engine has. */
+/* An allocation that a job uses and whose handle is closed while the job waits or runs. */
 struct named {
 	uint32_t handle;
 	uint64_t at;
@@ -493,7 +506,10 @@ static int named_create(struct client *client, uint32_t which, uint32_t vm, stru
 	return named->map ? 0 : -errno;
 }
 
-/* Whether the range can be reserved, once the kernel is through with what was there. */
+/*
+ * Reserves the addresses at which the allocation was mapped, once the mapping is gone. Returns 0 or
+ * a negative errno: -EEXIST if the mapping is still there after LIMIT.
+ */
 static int named_is_free(const struct client *client, const struct named *named)
 {
 	int64_t end = pagoda_now() + LIMIT;
@@ -523,7 +539,7 @@ TEST_F(submit, jobs_hold_what_they_name)
 			.entries = { (uintptr_t)&entry, 1, sizeof(entry) },
 		};
 
-		/* Private, listed, and on the client's residency list. */
+		/* One private allocation, one that the job lists, one on the residency list. */
 		for (n = 0; n < 3; n++)
 			ASSERT_EQ(0, named_create(&self->client, 3 * round + n,
 						  n ? 0 : self->client.vm.vm, &named[n]));
@@ -532,7 +548,7 @@ TEST_F(submit, jobs_hold_what_they_name)
 		if (value)
 			ASSERT_EQ(0, pagoda_syncobj_wait(self->fd, timeline, value, LIMIT));
 		entry.handle = named[1].handle;
-		/* The second time the point is there: an engine has the job. */
+		/* In the second round @in has its point already: an engine gets the job. */
 		for (n = 0; n < 3; n++)
 			pagoda_store(&self->client.program, named[n].at, 10 * round + n + 1);
 		ASSERT_EQ(0, submit_waiting_args(&self->client, in, 1, &args));
@@ -545,7 +561,7 @@ TEST_F(submit, jobs_hold_what_they_name)
 		EXPECT_EQ(0, state.state);
 		for (n = 0; n < 3; n++) {
 			EXPECT_EQ(10 * round + n + 1, named[n].map[0]);
-			/* ... and no longer. */
+			/* After its end the job doesn't hold the allocation any more. */
 			EXPECT_EQ(0, named_is_free(&self->client, &named[n]));
 			munmap(named[n].map, 4096);
 		}
@@ -592,7 +608,7 @@ TEST_F(submit, faults_cost_the_guilty)
 	munmap(map, self->dev.page);
 }
 
-/* One guilty client stays until its job is over, another has destroyed its context. */
+/* Of two clients with a job that hangs, one waits for the job, one destroys its context. */
 TEST_F(submit, hangs_cost_the_guilty)
 {
 	struct drm_pagoda_context_state state;
@@ -609,7 +625,7 @@ TEST_F(submit, hangs_cost_the_guilty)
 	ASSERT_EQ(0, client_open(&destroyed, self->fd, self->dev.info.num_engines - 1));
 	ASSERT_EQ(0, client_hang(&bad, true));
 	ASSERT_EQ(0, client_hang(&destroyed, false));
-	/* A slow machine may find that the first hangs before all of them are there. */
+	/* On a slow machine the context may be banned before all jobs are submitted. */
 	for (n = 0; n < 50 && !ret; n++) {
 		ret = client_submit(&destroyed, NULL, 0);
 		destroyed.point -= !!ret;
@@ -632,7 +648,10 @@ TEST_F(submit, hangs_cost_the_guilty)
 	munmap(map, self->dev.page);
 }
 
-/* The first of an engine says that it hangs when its program has begun. */
+/*
+ * In a child: has an engine hang, says so and waits to be killed. The first child on an engine says
+ * so when its program has begun; programs of later children don't begin.
+ */
 static void hang_until_killed(const struct test_device *dev, uint32_t number, int hanging)
 {
 	uint32_t engines = dev->info.num_engines;
@@ -652,7 +671,7 @@ TEST_F(submit, killed_while_hanging)
 	int64_t began;
 	uint32_t n;
 
-	/* Processes of their own: all of them end at once. */
+	/* Each client has a process of its own, so that all can be killed at once. */
 	for (n = 0; n < ARRAY_SIZE(pids); n++) {
 		pids[n] = test_fork(&hanging);
 		ASSERT_LE(0, pids[n]);
@@ -668,12 +687,15 @@ TEST_F(submit, killed_while_hanging)
 		ASSERT_EQ(pids[n], waitpid(pids[n], &status, 0));
 		EXPECT_TRUE(WIFSIGNALED(status));
 	}
-	/* A job may run some seconds; what stood behind it never began. */
+	/* A job that hangs may run until its timeout; jobs behind it never began. */
 	EXPECT_GT(LIMIT, pagoda_now() - began);
 	EXPECT_EQ(0, client_run(&self->client, NULL, 0));
 }
 
-/* What stands behind the job that hangs isn't through: so its client wasn't waited for. */
+/*
+ * close() doesn't wait for a job that hangs: when it returns, a job of another client that is
+ * queued behind the hanging job on the same engine isn't done yet.
+ */
 TEST_F(submit, closed_while_hanging)
 {
 	const int64_t limit = self->dev.info.job_timeout_ms * (PAGODA_SEC / 1000);
@@ -702,7 +724,7 @@ TEST_F(submit, closed_while_hanging)
 	EXPECT_GT(limit / 2, pagoda_now() - began);
 	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->fd, self->client.syncobj, self->client.point,
 					      0));
-	/* Others are served meanwhile, and then. */
+	/* Another client can create and bind meanwhile, and its jobs run afterwards. */
 	ASSERT_EQ(0, pagoda_create(self->fd, size, CPU, PAGODA_IN_APERTURE, &handles[0]));
 	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handles[0],
 				     client_data(&self->client, 0), 0, size));
@@ -732,7 +754,10 @@ struct worker {
 	int ret;
 };
 
-/* Slow machines do fewer of the jobs, but not fewer than a few rounds with an eviction. */
+/*
+ * Jobs of a worker, which evicts its allocation after every 16 of them: WORKER_JOBS, or on slow
+ * machines as many as WORKER_LIMIT allows, but at least WORKER_FEWEST.
+ */
 #define WORKER_JOBS	200u
 #define WORKER_FEWEST	48u
 #define WORKER_LIMIT	(10 * PAGODA_SEC)
@@ -747,7 +772,7 @@ static void *worker_run(void *arg)
 	for (n = 0; n < WORKER_JOBS && !worker->ret; n++) {
 		if (n >= WORKER_FEWEST && pagoda_now() > end)
 			break;
-		/* At most so many are queued that the limit means something. */
+		/* With few jobs queued, WORKER_LIMIT limits the time of their execution, too. */
 		if (n >= WORKER_FEWEST && n % 16 == 0)
 			worker->ret = pagoda_syncobj_wait(worker->client.fd, worker->client.syncobj,
 							  worker->client.point - 32, LIMIT);

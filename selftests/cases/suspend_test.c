@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The machine sleeps, as far as its devices: they lose their power and get it back, while a
- * client runs that never hears of it.
+ * Sleep: the kernel suspends and resumes the machine's devices, and a client goes on with its
+ * content, addresses and jobs as if nothing had happened. Only offered content may be dropped.
  *
- * Only the kernel's own rehearsal (/sys/power/pm_test) is used. The folder a test machine shares
- * with its host doesn't survive that: the script that starts the test unmounts it
- * before, or all tests are skipped.
+ * The machine itself doesn't sleep: the kernel only rehearses that (/sys/power/pm_test). A folder
+ * that a test machine shares with its host by 9p doesn't survive the rehearsal: all tests are
+ * skipped unless the script that starts the test has unmounted the folder.
  */
 #include <fcntl.h>
 
@@ -41,7 +41,7 @@ static bool file_says(const char *path, const char *word)
 	return found;
 }
 
-/* Why it can't be, or NULL. */
+/* Returns why the machine can't rehearse the sleep state, or NULL if it can. */
 static const char *why_not(const char *state)
 {
 	if (file_says("/proc/mounts", " 9p "))
@@ -53,7 +53,10 @@ static const char *why_not(const char *state)
 	return NULL;
 }
 
-/* Sleeps as far as @level, and wakes. */
+/*
+ * Rehearses the sleep state: goes as far as @level, "freezer" or "devices", and wakes up. Returns
+ * 0 or a negative errno.
+ */
 static int sleep_as(const char *level, const char *state)
 {
 	int ret = say(POWER "pm_test", level);
@@ -66,14 +69,14 @@ static int sleep_as(const char *level, const char *state)
 
 #define PRESERVE	"/sys/module/pagoda_vgpu/parameters/preserve"
 
-/* Does all of VRAM outlive it? */
+/* Returns whether the device preserves all of VRAM in the sleep state. */
 static bool is_preserved(const char *state)
 {
 	return file_says(PRESERVE, "always") ||
 	       (!strcmp(state, "freeze") && !file_says(PRESERVE, "nothing"));
 }
 
-/* Does nothing? */
+/* Returns whether the device preserves nothing of VRAM in the sleep state. */
 static bool is_lost(const char *state)
 {
 	return !is_preserved(state) && !file_says(PRESERVE, "half");
@@ -93,8 +96,8 @@ FIXTURE_VARIANT(suspend) {
 	uint32_t rounds;
 };
 
-/* The kernel's rehearsal of hibernation fills memory first, and then waits for five seconds. */
 FIXTURE_VARIANT_ADD(suspend, standby) { .state = "freeze", .rounds = 3 };
+/* Only one round: the rehearsal first allocates memory for the image, and then waits 5 seconds. */
 FIXTURE_VARIANT_ADD(suspend, hibernation) { .state = "disk", .rounds = 1 };
 
 FIXTURE_SETUP(suspend)
@@ -135,7 +138,7 @@ FIXTURE_TEARDOWN(suspend)
 	close(self->dev.fd);
 }
 
-/* Where it was when the machine fell asleep: a queue of events that nothing is in. */
+/* Reads all events; returns whether none says that content or the device is lost. */
 static bool is_quiet(int events)
 {
 	struct drm_pagoda_event event;
@@ -148,7 +151,7 @@ static bool is_quiet(int events)
 	return true;
 }
 
-/* By mappings that are as old as the content. */
+/* CPU mappings and addresses from before the sleep show the content from before the sleep. */
 TEST_F(suspend, keeps_what_is_in_vram)
 {
 	struct drm_pagoda_context_state state;
@@ -160,7 +163,7 @@ TEST_F(suspend, keeps_what_is_in_vram)
 		for (n = 0; n < NR; n++)
 			EXPECT_EQ(-1, pagoda_check(self->maps[n], pagoda_key(SEED, n, 0), 0,
 						   self->size));
-		/* The GPU finds it, too, and writes into it. */
+		/* The GPU finds the content, too, and copies one allocation to another. */
 		pagoda_copy(&self->client.program, client_data(&self->client, round),
 			    client_data(&self->client, NR - 1), self->size);
 		ASSERT_EQ(0, client_run(&self->client, self->handles, NR));
@@ -196,7 +199,7 @@ TEST_F(suspend, leaves_alone_what_is_preserved)
 	}
 }
 
-/* No device loses its power, but processes are frozen wherever they are. */
+/* The sleep ends before devices are suspended: only processes were frozen. */
 TEST_F(suspend, is_called_off)
 {
 	uint32_t n;
@@ -227,7 +230,7 @@ TEST_F(suspend, drops_what_is_offered)
 	EXPECT_EQ(-1, pagoda_check(self->maps[1], pagoda_key(SEED, 1, 0), 0, self->size));
 }
 
-/* A client that works all the time: its counter has every step. */
+/* A thread that runs jobs one after another; each adds 1 to a counter, which must equal @steps. */
 struct worker {
 	pthread_t thread;
 	struct client *client;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled allocations that the CPU and the GPU use in turn: the content has one truth at any time,
- * and a CPU access that has to wait for jobs holds up nothing else.
+ * Tiled allocations that the CPU, in rows, and the GPU, in tiles, use in turn: each access finds
+ * what was written last, and a CPU access that has to wait for jobs holds up nothing else.
  */
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -10,17 +10,17 @@
 
 #define SEED		29
 #define MAX_SURFACES	80
-#define HANGS		4	/* jobs, one after another, that each may last as long as one may */
+#define HANGS		4	/* most jobs of struct hangs */
 #define WALK_STEPS	4000
 #define WALK_LEAST	400
 #define WALK_LIMIT	(4 * PAGODA_SEC)
 #define WALK_READS	32
 
-/* How a job gets to a surface. */
+/* What brings a surface to VRAM for a job: an entry, the residency list, or its VM. */
 enum use {
-	LISTED,
+	LISTED,		/* the job's list */
 	ON_THE_LIST,	/* the client's residency list */
-	PRIVATE,
+	PRIVATE,	/* to the VM */
 };
 
 FIXTURE(tiled_job) {
@@ -29,9 +29,9 @@ FIXTURE(tiled_job) {
 	int fd;
 	struct drm_pagoda_allocation_create args;
 	uint32_t queue;
-	uint32_t values;	/* of the queue */
+	uint32_t values;	/* timeline of the queue */
 	uint32_t buffer;
-	uint8_t *memory;	/* of the buffer */
+	uint8_t *memory;	/* CPU mapping of the buffer */
 	uint32_t handles[MAX_SURFACES];
 	uint8_t *maps[MAX_SURFACES];
 	uint32_t count;
@@ -61,7 +61,10 @@ FIXTURE_VARIANT_ADD(tiled_job, private) {
 	.size = 140000,
 };
 
-/* Where the byte at @offset of the rows is among the tiles. */
+/*
+ * Returns the offset that a byte has in the tiles, as the GPU sees the allocation. @offset is its
+ * offset in the rows, as the CPU sees the allocation.
+ */
 static uint64_t tile_offset(const struct drm_pagoda_allocation_create *args, uint64_t offset)
 {
 	uint32_t tile = args->tiling == DRM_PAGODA_TILING_4K ? 64 : 256, mip;
@@ -141,7 +144,10 @@ static int surface_submit(struct _test_data_tiled_job *self, enum use use, uint3
 	return client_submit(&self->client, &self->handles[number], use == LISTED);
 }
 
-/* A job copies the tiles, or writes them; the CPU arranges or checks them in the buffer. */
+/*
+ * Runs a job that copies the surface's tiles, one behind another, to the buffer, or with @write the
+ * buffer to the surface. Returns 0 or a negative errno.
+ */
 static int surface_copy(struct _test_data_tiled_job *self, enum use use, uint32_t number,
 			bool write)
 {
@@ -164,7 +170,10 @@ static int gpu_fill(struct _test_data_tiled_job *self, enum use use, uint32_t nu
 	return surface_copy(self, use, number, true);
 }
 
-/* Returns the first byte that a job finds wrong; -1 if none is, -2 if the job isn't executed. */
+/*
+ * Returns the offset in the rows of the first byte that a job finds wrong; -1 if there is none, -2
+ * if a call for the job fails.
+ */
 static int64_t gpu_check(struct _test_data_tiled_job *self, enum use use, uint32_t number,
 			 uint64_t key)
 {
@@ -196,7 +205,7 @@ TEST_F(tiled_job, in_turn)
 		ASSERT_EQ(0, gpu_fill(self, variant->use, 0, key + 1));
 		EXPECT_EQ(-1, pagoda_check(map, key + 1, 0, size));
 		EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, self->handles[0]));
-		/* Looked at by the CPU last, or written by the GPU last, when it leaves. */
+		/* In odd rounds the GPU accesses it last before the eviction, else the CPU. */
 		if (round % 2)
 			ASSERT_EQ(0, gpu_fill(self, variant->use, 0, key + 2));
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, self->handles[0]));
@@ -207,7 +216,7 @@ TEST_F(tiled_job, in_turn)
 	}
 }
 
-/* --- a walk ------------------------------------------------------------------------------- */
+/* --- a random walk ------------------------------------------------------------------------ */
 
 struct walk {
 	uint64_t state;
@@ -237,7 +246,7 @@ static void walk_cpu(struct _test_data_tiled_job *self, struct walk *walk, uint3
 {
 	uint64_t *at = (uint64_t *)self->maps[number] + word, value = ++walk->last;
 
-	/* A queued job doesn't have the surface yet: writes of the CPU would come before it. */
+	/* CPU accesses don't wait for jobs that are only queued, and would come before them. */
 	if (self->client.point)
 		walk->error |= client_wait(&self->client);
 	if (debugger && write)
@@ -292,7 +301,7 @@ static void walk_step(struct _test_data_tiled_job *self, struct walk *walk, enum
 		walk_look(self, walk);
 }
 
-/* CPU, debugger, GPU and moves in any order: each finds what was written last before it. */
+/* CPU, debugger, GPU and moves in any order: each read finds what was written last before it. */
 TEST_F(tiled_job, walk)
 {
 	struct walk walk = { .state = SEED, .mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC) };
@@ -323,9 +332,12 @@ TEST_F(tiled_job, walk)
 	close(walk.mem);
 }
 
-/* --- while jobs take their time ----------------------------------------------------------- */
+/* --- while jobs use a surface ------------------------------------------------------------- */
 
-/* Jobs of several contexts on the same engine, one after another, that wait for the CPU. */
+/*
+ * Jobs of several contexts on the same engine, one after another. Each hangs until hangs_end()
+ * writes the value that it waits for, or until its timeout.
+ */
 struct hangs {
 	struct client clients[HANGS];
 	uint32_t count;
@@ -345,14 +357,14 @@ static int hangs_begin(struct hangs *hangs, uint32_t jobs, int fd, const uint32_
 		pagoda_store(&client->program, client_word_address(client), 1);
 		client_append_wait(client, client_word_address(client), 2);
 		ret = client_submit(client, handles, count);
-		/* The first one has what it lists; others wait for it. */
+		/* The first job has what it lists once it runs; the others are queued. */
 		if (!ret && !hangs->count)
 			ret = client_hangs(client);
 	}
 	return ret;
 }
 
-/* Not all jobs are through. */
+/* Returns whether the last job isn't done yet. */
 static bool hangs_still(const struct hangs *hangs)
 {
 	const struct client *last = &hangs->clients[hangs->count - 1];
@@ -374,7 +386,7 @@ struct toucher {
 	pthread_t thread;
 	atomic_int tid;
 	uint8_t *byte;
-	int mem;	/* -1: by a page fault */
+	int mem;	/* /proc/self/mem to read from; -1: the access is a page fault */
 };
 
 static void *touch_run(void *data)
@@ -391,7 +403,10 @@ static void *touch_run(void *data)
 	return NULL;
 }
 
-/* A process with a thread that waits for a busy surface, and one that goes on. */
+/*
+ * In a child: one thread's access to @byte waits for the jobs that use the surface; the main thread
+ * goes on, says so and waits to be killed.
+ */
 static void touch_child(int pipe_end, uint8_t *byte, bool debugger)
 {
 	struct toucher toucher = { .byte = byte, .mem = -1 };
@@ -402,7 +417,7 @@ static void touch_child(int pipe_end, uint8_t *byte, bool debugger)
 	if (pthread_create(&toucher.thread, NULL, touch_run, &toucher) ||
 	    !test_sleeps_in(&toucher.tid, "SD"))
 		_exit(2);
-	/* An access through the file holds the lock of the address space. */
+	/* With @debugger the waiting thread holds the mmap lock, which mmap() needs. */
 	if (!debugger) {
 		memory = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			      -1, 0);
@@ -457,7 +472,10 @@ static void touch_and_kill(struct __test_metadata *_metadata, struct _test_data_
 	close(pipe_end);
 }
 
-/* A fault that waits for jobs leaves the rest of its process alone, and ends with it. */
+/*
+ * A page fault that waits for jobs doesn't hold up other threads of its process, and ends when the
+ * process is killed.
+ */
 TEST_F(tiled_job, busy_fault)
 {
 	self->args.vm = 0;
@@ -470,7 +488,7 @@ TEST_F(tiled_job, busy_debugger)
 	touch_and_kill(_metadata, self, true);
 }
 
-/* All ranges show surfaces that a job uses: another client's access takes one over at once. */
+/* All ranges show surfaces that a job uses: another client's access takes one without a wait. */
 TEST_F(tiled_job, busy_victims)
 {
 	uint32_t n, surfaces = self->dev.info.swizzling_ranges;
@@ -492,7 +510,7 @@ TEST_F(tiled_job, busy_victims)
 	ASSERT_EQ(0, pagoda_make_resident_wait(other, args.handle));
 	for (n = 0; n < surfaces; n++)
 		self->maps[n][0] = 1 + n;
-	/* Of several jobs another one might just be prepared, which holds all surfaces. */
+	/* Only one job: preparing a second one may hold the reservations of all surfaces. */
 	ASSERT_EQ(0, hangs_begin(&hangs, 1, self->fd, self->handles, surfaces));
 	map[0] = 7;
 	EXPECT_TRUE(hangs_still(&hangs));

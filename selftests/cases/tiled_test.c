@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled allocations: the CPU sees rows wherever they are, through swizzling ranges while they
- * are in VRAM. How many ranges there are and how large, the device says.
+ * Tiled allocations: the CPU sees rows wherever the allocation is, through a swizzling range while
+ * it is in VRAM. The device says how many ranges it has and how large they are. Layouts that make
+ * no sense are refused.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -39,12 +40,13 @@ FIXTURE_VARIANT_ADD(tiled, small) {
 	.tiling = DRM_PAGODA_TILING_4K, .pitch = 1024, .height = 64, .mips = 1, .size = 65536,
 };
 
-/* The last levels are smaller than a tile, and bytes that are in no level follow; mips_64k too. */
+/* The last levels are smaller than a tile; bytes that are in no level follow the levels. */
 FIXTURE_VARIANT_ADD(tiled, mips_4k) {
 	.tiling = DRM_PAGODA_TILING_4K, .pitch = 320, .height = 192, .mips = 6, .size = 140000,
 	.flags = DRM_PAGODA_ALLOCATION_CACHED,
 };
 
+/* Levels as those of mips_4k, in larger tiles. */
 FIXTURE_VARIANT_ADD(tiled, mips_64k) {
 	.tiling = DRM_PAGODA_TILING_64K, .pitch = 1024, .height = 512, .mips = 4, .size = 851968,
 };
@@ -100,13 +102,13 @@ TEST_F(tiled, rows_everywhere)
 	for (round = 0; round < 3; round++) {
 		uint64_t key = pagoda_key(SEED, round, 0);
 
-		/* Written out of VRAM, seen in it. */
+		/* The CPU writes while the allocation is out of VRAM, and reads in VRAM. */
 		pagoda_fill(map, key, 0, size);
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 		PAGODA_PROVES(C34);
 		EXPECT_EQ(-1, pagoda_check(map, key, 0, size));
 		EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, handle));
-		/* Written in VRAM, seen out of it. */
+		/* The CPU writes in VRAM, and reads after an eviction. */
 		pagoda_fill(map, key + 1, 0, size);
 		ASSERT_EQ(0, pagoda_evict(self->fd, &handle, 1, 0, 0));
 		EXPECT_EQ(-1, pagoda_check(map, key + 1, 0, size));
@@ -115,7 +117,7 @@ TEST_F(tiled, rows_everywhere)
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 		EXPECT_EQ(-1, pagoda_check(map, key + 1, 0, size));
-		/* Only a part is looked at, and written to. */
+		/* In VRAM the CPU accesses only the 100 bytes that it writes. */
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 		pagoda_fill(map + size / 2, key + 2, 0, 100);
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
@@ -222,7 +224,7 @@ TEST_F(tiled, not_for_the_cpu)
 	EXPECT_REFUSED(EACCES, pagoda_mmap_offset(self->fd, args.handle, &offset));
 }
 
-/* --- while it moves ---------------------------------------------------------------------- */
+/* --- while an allocation moves ----------------------------------------------------------- */
 
 struct thief {
 	pthread_t thread;
@@ -234,7 +236,7 @@ struct thief {
 	uint64_t turns;
 };
 
-/* Looks at more surfaces than there are ranges, so that all are taken again and again. */
+/* Accesses more surfaces than there are ranges, so that ranges change surfaces all the time. */
 static void *steal_loop(void *data)
 {
 	struct thief *t = data;
@@ -254,8 +256,8 @@ static void *steal_loop(void *data)
 }
 
 /*
- * A mapping shows the same bytes at the same address while the allocation moves, while other
- * surfaces take its range and while threads read it.
+ * A mapping has what was last written to it, while a thread moves the allocation and another thread
+ * accesses other surfaces, which take the allocation's swizzling range.
  */
 TEST_F(tiled, live_mapping)
 {
@@ -307,7 +309,7 @@ TEST_F(tiled, live_mapping)
 	free(shadow);
 }
 
-/* --- other ways to look ------------------------------------------------------------------ */
+/* --- other ways of access ---------------------------------------------------------------- */
 
 TEST_F(tiled, debugger_access)
 {
@@ -321,7 +323,7 @@ TEST_F(tiled, debugger_access)
 	ASSERT_NE(NULL, map);
 	ASSERT_LE(0, mem);
 	ASSERT_GE(sizeof(buffer), length);
-	/* Evicted; in VRAM and not looked at; in VRAM and looked at. */
+	/* The allocation is evicted; in VRAM without a range; in VRAM with a range. */
 	for (state = 0; state < 3; state++) {
 		pagoda_fill(map, key, 0, size);
 		if (state)
@@ -413,11 +415,11 @@ TEST_F(tiled, refused)
 	EXPECT_REFUSED(EINVAL, CREATE_WITH(mips, 0));
 	EXPECT_REFUSED(EINVAL, CREATE_WITH(mips, 17));
 	EXPECT_REFUSED(EINVAL, CREATE_WITH(mips, UINT32_MAX));
-	/* The levels need more than there is. */
+	/* The levels need more bytes than the allocation has. */
 	EXPECT_REFUSED(EINVAL, CREATE_WITH(size, variant->pitch));
 	EXPECT_REFUSED(EINVAL, CREATE_WITH(mips, 16));
 	EXPECT_REFUSED(EINVAL, CREATE_WITH(supported, PAGODA_IN_APERTURE));
-	/* What isn't tiled has no layout. */
+	/* An allocation that isn't tiled must have no pitch, height or levels. */
 	args.tiling = 0;
 	args.pitch = 0;
 	args.height = 0;

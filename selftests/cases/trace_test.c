@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The driver's tracepoints, as programs read them: from the events' format files, which tell the
- * values of everything that is printed by name, and from raw records, by trace-cmd.
+ * The driver's tracepoints, as programs read them: format files tell the value of each name that an
+ * event prints, trace-cmd prints raw records as the kernel does, and gpu_mem_total tells what
+ * processes have of VRAM and the aperture.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -15,7 +16,7 @@
 #define GPU_MEM		TRACEFS "events/gpu_mem/"
 #define RECORD		"/tmp/trace_test.dat"
 #define REPORT		"/tmp/trace_test.txt"
-/* Where Debian has trace-cmd; the machine's own path has only /bin. */
+/* Has the folders in which Debian has trace-cmd: the test machine's PATH is only /bin. */
 #define WITH_PATH	"PATH=/usr/sbin:/usr/bin:/sbin:/bin; cd /tmp && "
 #define EXTRACT		WITH_PATH "trace-cmd extract -o " RECORD " > /dev/null"
 #define REPORT_TO_FILE	WITH_PATH "trace-cmd report -i " RECORD " > " REPORT
@@ -42,7 +43,7 @@ FIXTURE_TEARDOWN(trace)
 
 /* ---- Format files ----------------------------------------------------------------- */
 
-/* What programs that parse the format know; names behind "->" are fields of the record. */
+/* Returns whether programs that parse a format know the name, though the format has no value. */
 static bool is_known(const char *word, size_t length)
 {
 	static const char * const known[] = { "REC", "__print_symbolic", "__get_str" };
@@ -54,7 +55,10 @@ static bool is_known(const char *word, size_t length)
 	return false;
 }
 
-/* Returns the first name in the text whose value can't be known, or NULL, and its length. */
+/*
+ * Returns the first name in the text whose value a program can't know, and its length; NULL if
+ * there is none. Names behind "->" are fields of the record, which have values.
+ */
 static const char *find_unknown(const char *text, size_t *length)
 {
 	const char *at = text, *end;
@@ -70,7 +74,7 @@ static const char *find_unknown(const char *text, size_t *length)
 			*length = end - at;
 			if ((at - text < 2 || strncmp(at - 2, "->", 2)) && !is_known(at, *length))
 				return at;
-			/* Its argument is a field of the record, too. */
+			/* The argument of __get_str() is a field of the record, too. */
 			if (!strncmp(at, "__get_str(", strlen("__get_str(")))
 				end += strcspn(end, ")");
 			at = end;
@@ -84,7 +88,10 @@ static const char *find_unknown(const char *text, size_t *length)
 	return NULL;
 }
 
-/* Returns whether an event's format tells everything; prints a name that it doesn't tell. */
+/*
+ * Returns whether an event's format tells the values of all its names; prints the first name
+ * without a value.
+ */
 static bool is_complete(const char *event)
 {
 	static char text[65536];
@@ -145,7 +152,10 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char * const *)a, *(char * const *)b);
 }
 
-/* Reads the driver's events of a text, each as "name fields", sorted. Returns their number. */
+/*
+ * Reads the driver's events from a file of text, each as "name fields", and sorts them. Returns
+ * their number or a negative errno.
+ */
 static int read_events(const char *path, char **events)
 {
 	char line[1024], name[64], *at;
@@ -168,7 +178,7 @@ static int read_events(const char *path, char **events)
 	return count;
 }
 
-/* Moves that have segments, reasons and groups in their events. */
+/* Makes moves whose events name segments, reasons and groups. Returns 0 or a negative errno. */
 static int make_events(int fd)
 {
 	uint32_t vram, aperture;
@@ -199,7 +209,7 @@ static int make_events(int fd)
 	return ret;
 }
 
-/* What trace-cmd makes of raw records is what the kernel itself prints, name by name. */
+/* trace-cmd prints from raw records what the kernel itself prints in the file `trace`. */
 TEST_F(trace, trace_cmd_prints_what_the_kernel_prints)
 {
 	static char *kernel[MOST_LINES], *program[MOST_LINES];
@@ -234,7 +244,7 @@ TEST_F(trace, trace_cmd_prints_what_the_kernel_prints)
 
 /* ---- gpu_mem_total ---------------------------------------------------------------- */
 
-/* Values of an event of a process, or of the device (pid 0). */
+/* What gpu_mem_total says, in bytes, of a process or, with pid 0, of all processes together. */
 struct totals {
 	unsigned int count;
 	uint64_t first;
@@ -276,8 +286,8 @@ static uint64_t held(int fd)
 }
 
 /*
- * Events tell what a process and all together have, from the first one on, which a process makes
- * when it opens the device.
+ * gpu_mem_total tells what a process has, and what all processes have together. A process that
+ * opens the device causes an event, which already tells all that the process has.
  */
 TEST_F(trace, gpu_memory_is_told)
 {
@@ -303,7 +313,7 @@ TEST_F(trace, gpu_memory_is_told)
 	all = read_totals(0);
 	EXPECT_LE(PAGODA_MIB, all.last);
 	ASSERT_EQ(0, pagoda_evict_wait(other, handle));
-	/* The place is free when TTM has seen that the copy is done. */
+	/* VRAM is free again when TTM has noticed that the copy is done. */
 	ASSERT_EQ(0, test_vram_settled(self->fd, 0));
 	mine = read_totals(getpid());
 	EXPECT_EQ(mine.first, mine.last);

@@ -66,7 +66,7 @@ FIXTURE_TEARDOWN(track)
 	close(self->fd);
 }
 
-/* Has a job write a word in each page of a mask. */
+/* Runs a job that stores a word in each page whose bit is set in @mask. */
 static int write_pages(struct client *client, uint32_t handle, uint64_t at, uint64_t mask)
 {
 	uint64_t n;
@@ -98,7 +98,7 @@ TEST_F(track, reports_what_jobs_write)
 	ASSERT_EQ(0, track(self->fd, self->handle, DRM_PAGODA_TRACK_STOP));
 }
 
-/* Two allocations are tracked; to stop tracking one leaves the other complete. */
+/* Two allocations are tracked: STOP for one loses no write to the other. */
 TEST_F(track, others_go_on)
 {
 	uint64_t other_at = client_data(&self->client, 1), bits = 0;
@@ -117,7 +117,7 @@ TEST_F(track, others_go_on)
 	EXPECT_EQ(0x70ull, bits);
 }
 
-/* Evictions and page-ins are no writes, and no write is lost by one. */
+/* Moves out of VRAM and back aren't reported as writes, and lose no write of a job. */
 TEST_F(track, moves_are_no_writes)
 {
 	uint64_t bits = 0;
@@ -131,7 +131,7 @@ TEST_F(track, moves_are_no_writes)
 		ASSERT_EQ(0, client_run(&self->client, &self->handle, 1));
 		EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, self->handle));
 		ASSERT_EQ(0, query(self->fd, self->handle, 0, SIZE, &bits));
-		/* A job of its VM that hasn't retired yet may have made it count as a whole. */
+		/* All pages count as written if a job of the VM hadn't retired at the eviction. */
 		EXPECT_EQ(1ull << n, bits & 1ull << n);
 		if (bits != ~0ull)
 			EXPECT_EQ(1ull << n, bits);
@@ -164,7 +164,10 @@ static void *race(void *data)
 	return NULL;
 }
 
-/* A copy kept up to date by queries alone, while jobs write, is complete after the last one. */
+/*
+ * Jobs write while the test copies the pages that queries report: after the last query the copy
+ * equals the allocation.
+ */
 TEST_F(track, no_write_is_missed)
 {
 	struct racer racer = {
@@ -197,7 +200,7 @@ TEST_F(track, no_write_is_missed)
 	free(copy);
 }
 
-/* What makes no sense is refused, and what another client tracks is none of this one's business. */
+/* Wrong arguments are refused, START while tracking is on, and STOP and QUERY while it is off. */
 TEST_F(track, refusals)
 {
 	uint64_t bits = 0;
@@ -215,18 +218,18 @@ TEST_F(track, refusals)
 	EXPECT_REFUSED(EINVAL, query(self->fd, self->handle, -PAGE, 2 * PAGE, &bits));
 	ASSERT_EQ(0, write_pages(&self->client, self->handle, self->at, 2));
 	EXPECT_REFUSED(EFAULT, query(self->fd, self->handle, 0, SIZE, (uint64_t *)8));
-	/* A query that failed has taken nothing. */
+	/* After a query that failed, the next one still reports the page. */
 	ASSERT_EQ(0, query(self->fd, self->handle, 0, SIZE, &bits));
 	EXPECT_EQ(2ull, bits);
 }
 
-/* An eviction copies what was written: nothing, a part, or all of it. */
+/* An eviction copies no block if nothing was written to VRAM, else only the written block. */
 TEST_F(track, evictions_copy_what_was_written)
 {
 	struct drm_pagoda_stats before, after;
 	uint64_t *map;
 
-	/* It has to come from system memory once: then its pages are kept. */
+	/* The allocation has to come from system memory once, so that it has a kept copy. */
 	ASSERT_EQ(0, write_pages(&self->client, self->handle, self->at, 0xff));
 	ASSERT_EQ(0, pagoda_evict_wait(self->fd, self->handle));
 	ASSERT_EQ(0, client_run(&self->client, &self->handle, 1));

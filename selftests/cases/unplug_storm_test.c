@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device goes while all of it is busy: jobs that never end and others behind them, paging
- * queues, evictions for want of room, address spaces that change, memory shared with other devices,
- * threads that touch mappings and one that waits for news. Everything ends, and nothing is left.
+ * The device is unbound from its driver while all of it is busy: jobs that never end and others
+ * behind them, paging queues, evictions for want of room, address spaces that change, memory shared
+ * with other devices, threads that access mappings, and one that waits for events. All work ends,
+ * and neither memory nor references of the driver's module are left.
  */
 #include <poll.h>
 
@@ -11,19 +12,22 @@
 #include "lib/unplug_fixture.h"
 
 #define RUNNERS		2
-#define JOBS		6	/* behind the one that doesn't end */
+#define JOBS		6	/* of each runner, behind its job that doesn't end */
 #define PAGERS		3
-#define PIECES		4	/* of each pager, a quarter of VRAM each */
+#define PIECES		4	/* allocations of each pager, a quarter of VRAM each */
 #define TOUCHERS	3
 #define ROUNDS		3
 
-/* A client whose first job doesn't end. */
+/* A client whose first job doesn't end; @fences are sync_files of all its jobs. */
 struct runner {
 	struct client client;
 	int fences[1 + JOBS];
 };
 
-/* A client that wants more VRAM than there is, by paging queue and without, and binds. */
+/*
+ * A thread whose client binds allocations, makes them resident and evicts them, with a paging queue
+ * and without. Each pager has allocations for all of VRAM.
+ */
 struct pager {
 	int fd;
 	uint64_t size;
@@ -67,7 +71,7 @@ FIXTURE(storm) {
 	uint64_t size;
 };
 
-/* How often the driver is in use. */
+/* Returns the reference count of the driver's module, or -1. */
 static int references(void)
 {
 	FILE *file = fopen("/sys/module/pagoda/refcnt", "r");
@@ -91,7 +95,7 @@ FIXTURE_SETUP(storm)
 	self->size = 16 * self->dev.page;
 }
 
-/* Whatever became of a test, the next one finds a device. */
+/* If a test ended without a bound device, binds it for the next test. */
 FIXTURE_TEARDOWN(storm)
 {
 	char name[64];
@@ -102,7 +106,10 @@ FIXTURE_TEARDOWN(storm)
 
 /* ---- jobs --------------------------------------------------------------------------------- */
 
-/* A file for the fence of what was appended to the program since the last time. */
+/*
+ * Submits what was appended to the program since the last time as a fenced job. Returns a sync_file
+ * of the job's fence or a negative errno.
+ */
 static int runner_submit(struct client *client)
 {
 	uint32_t syncobj;
@@ -175,7 +182,7 @@ static int pager_open(struct pager *pager, uint64_t vram)
 	return ret;
 }
 
-/* Others have what there is, for now. */
+/* Returns whether a call failed only because other clients have the room at the moment. */
 static bool is_busy(int error)
 {
 	return error == -ENOMEM || error == -EBUSY;
@@ -221,7 +228,7 @@ static void *pager_run(void *arg)
 	return NULL;
 }
 
-/* ---- mappings and news -------------------------------------------------------------------- */
+/* ---- mappings and events ------------------------------------------------------------------ */
 
 static void *toucher_run(void *arg)
 {
@@ -238,7 +245,7 @@ static void *toucher_run(void *arg)
 	return NULL;
 }
 
-/* After @rounds it has been everywhere since it was asked. */
+/* Waits until @rounds is at least @goal, at most TEST_PATIENCE; returns whether it is. */
 static bool reaches(const atomic_int *rounds, int goal)
 {
 	int64_t end = pagoda_now() + TEST_PATIENCE;
@@ -264,7 +271,10 @@ static void *listener_run(void *arg)
 	return NULL;
 }
 
-/* An allocation that another device and a mapping have, and memory of another exporter. */
+/*
+ * Exports an allocation, which vgem imports and *@map maps; imports memory of udmabuf and makes it
+ * resident. Returns 0 or a negative errno.
+ */
 static int share(struct _test_data_storm *self, uint64_t **map)
 {
 	uint32_t handle, theirs;
@@ -294,7 +304,7 @@ static int touchers_start(struct _test_data_storm *self)
 		struct toucher *toucher = &self->touchers[n];
 		struct pager *pager = &self->pagers[n];
 
-		/* Others move what is touched here. */
+		/* The first thread touches the shared allocation, others what pagers move. */
 		*toucher = (struct toucher) {
 			.map = n ? pagoda_map(pager->fd, pager->handles[n], pager->size) : shared,
 			.words = (n ? pager->size : self->size) / 8,
@@ -339,7 +349,7 @@ TEST_F(storm, ends_everything)
 	ASSERT_EQ(0, pthread_join(listener->thread, NULL));
 	EXPECT_EQ(1, listener->lost);
 	EXPECT_TRUE(listener->last & POLLHUP);
-	/* Mappings can still be read and written, by the threads that did so all the time. */
+	/* Threads can still access their mappings: the second round began without the device. */
 	for (n = 0; n < TOUCHERS; n++) {
 		i = atomic_load(&self->touchers[n].rounds);
 		EXPECT_TRUE(reaches(&self->touchers[n].rounds, i + 2));
@@ -358,7 +368,7 @@ TEST_F(storm, ends_everything)
 	close(self->udmabuf);
 	munmap(self->memory, self->size);
 	close(self->dev.fd);
-	/* The last work ends behind the last file. */
+	/* The driver's last work may end after the last file is closed. */
 	for (n = 0; n < 600 && references() > 0; n++)
 		usleep(100000);
 	EXPECT_EQ(0, references());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device goes while clients use it: it is unbound from its driver, as a hot unplug would,
- * and bound again. What clients held until then can only be closed, and all of it comes back.
+ * The device goes while clients use it: it is unbound from its driver, as in a hot unplug, and is
+ * bound again. Calls on what clients still hold answer ENODEV, waits end, and listeners are told;
+ * when all is closed, no memory is missing.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@
 #define PAGES		16
 #define WORKERS		4
 
-/* What a client that is surprised holds. */
+/* What a client holds when the device goes. */
 struct client {
 	int fd;
 	struct drm_pagoda_vm_create vm;
@@ -45,7 +46,7 @@ FIXTURE_SETUP(unplug)
 	self->usage = test_vram_settled(self->dev.fd, 0);
 }
 
-/* Whatever became of a test, the next one finds a device. */
+/* If a test ended without a bound device, binds it for the next test. */
 FIXTURE_TEARDOWN(unplug)
 {
 	char name[64];
@@ -91,7 +92,7 @@ static int client_make(struct client *client, int fd, uint64_t page)
 	return ret ? ret : client_fill(client);
 }
 
-/* Everything that can be asked for, as if the device were there. */
+/* Makes the call of number @what and returns its result; 1 if there is no such call. */
 static int client_ask(struct client *client, int what)
 {
 	struct drm_pagoda_allocation_info info;
@@ -126,7 +127,7 @@ static int client_ask(struct client *client, int what)
 	return 1;
 }
 
-/* Device and driver are as good as new. */
+/* Expects that a new client can use the device, and that VRAM's usage is as before the test. */
 static void expect_works(struct __test_metadata *_metadata, struct _test_data_unplug *self)
 {
 	struct client client;
@@ -151,7 +152,7 @@ TEST_F(unplug, what_is_held_can_be_closed)
 	client.map = pagoda_map(client.fd, client.bos[1], client.size);
 	ASSERT_NE(NULL, client.map);
 	pagoda_fill(client.map, pagoda_key(SEED, 1, 0), 0, client.size);
-	/* No thread waits for these fences. */
+	/* Nothing waits for the end of this work before the device goes. */
 	ASSERT_EQ(0, pagoda_evict(client.fd, client.bos, BOS, client.syncobj, 1));
 	ASSERT_EQ(0, pagoda_make_resident_fence(client.fd, client.bos[2], client.fence, 8));
 	ASSERT_EQ(0, device_unbind(self->name));
@@ -174,7 +175,7 @@ TEST_F(unplug, what_is_held_can_be_closed)
 	expect_works(_metadata, self);
 }
 
-/* The new device doesn't know of what is still held of the old one. */
+/* The device is bound again before a client has closed what it held: new clients work. */
 TEST_F(unplug, comes_back_before_it_is_closed)
 {
 	struct client client;
@@ -213,7 +214,10 @@ TEST_F(unplug, is_told)
 	expect_works(_metadata, self);
 }
 
-/* A device that needs a reset is gone, and clients are told though they asked it for nothing. */
+/*
+ * A device that says that it needs a reset counts as gone, and listeners are told although no
+ * client has asked the device for anything.
+ */
 TEST_F(unplug, breaks)
 {
 	int events = pagoda_events(self->dev.fd, 0);
@@ -247,7 +251,10 @@ struct sharer {
 	uint64_t *memory;
 };
 
-/* An allocation that vgem has pinned and the CPU sees, and memory that the GPU uses. */
+/*
+ * Exports an allocation, which vgem imports and the CPU maps; imports memory of udmabuf and makes
+ * it resident. Returns 0 or a negative errno.
+ */
 static int sharer_make(struct sharer *sharer, int fd, uint64_t page)
 {
 	int ret;
@@ -273,7 +280,10 @@ static int sharer_make(struct sharer *sharer, int fd, uint64_t page)
 	return ret;
 }
 
-/* Others keep what is theirs; of ours there is nothing to see, and nothing new to have. */
+/*
+ * Without the device memory of another exporter keeps its content. An exported allocation is zeros
+ * in its mappings, and can't be exported or imported any more.
+ */
 TEST_F(unplug, what_is_shared_can_be_closed)
 {
 	struct sharer sharer;
@@ -291,7 +301,7 @@ TEST_F(unplug, what_is_shared_can_be_closed)
 		EXPECT_EQ(-ENODEV, prime_import(fd, sharer.udmabuf, &handle));
 		vgem = vgem_open();
 		EXPECT_EQ(-ENODEV, prime_import(vgem, sharer.ours, &handle));
-		/* Before the next device comes, or long after. */
+		/* The first round closes before the device is bound again, the second after. */
 		if (round)
 			ASSERT_EQ(0, device_bind(self->name));
 		EXPECT_EQ(0, pagoda_close(sharer.vgem, sharer.theirs));
@@ -337,7 +347,10 @@ static void *waiter_run(void *arg)
 	return NULL;
 }
 
-/* The first has the maximum value then, the second stays without one for ever. */
+/*
+ * When the device goes, the first fence gets the maximum value, which ends waits for it. The second
+ * fence doesn't get a value any more: a wait for it alone fails, and its eventfd isn't told.
+ */
 TEST_F(unplug, ends_waits)
 {
 	struct drm_pagoda_fence_value list[2] = { { .value = 9 }, { .value = 9 } };
@@ -394,7 +407,7 @@ static void *withholder_run(void *arg)
 	return (void *)(intptr_t)pagoda_ioctl(withholder->fd, DRM_IOCTL_PAGODA_EVICT, &args);
 }
 
-/* A call that waits for a page of its argument doesn't keep the device. */
+/* A call that waits for a page of its argument doesn't hold up the removal of the device. */
 TEST_F(unplug, waits_for_no_page)
 {
 	struct withholder withholder = { .fd = self->dev.fd };
@@ -421,7 +434,7 @@ TEST_F(unplug, waits_for_no_page)
 	expect_works(_metadata, self);
 }
 
-/* Moves, rebinds and closes until the device is gone. Returns the error that ended it. */
+/* Creates, moves, destroys and closes until a call fails. Returns the call's negative errno. */
 static void *worker(void *arg)
 {
 	struct _test_data_unplug *self = arg;
@@ -492,7 +505,7 @@ static pid_t start_soak(int *output)
 	return pid;
 }
 
-/* Clients of a device that goes have lost nothing, which the program that looks for losses says. */
+/* soak, whose clients look for lost content, reports no loss when the device goes, but a skip. */
 TEST_F(unplug, is_no_loss_for_soak)
 {
 	int64_t end = pagoda_now() + TEST_PATIENCE;
@@ -506,7 +519,7 @@ TEST_F(unplug, is_no_loss_for_soak)
 		SKIP(return, "no soak");
 	pid = start_soak(&output);
 	ASSERT_LT(0, pid);
-	/* They page, so there is content in VRAM and out of it. */
+	/* Wait until soak's clients have filled most of VRAM. */
 	while (pagoda_usage(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM) <
 	       self->dev.vram.size * 3 / 4 && pagoda_now() < end)
 		usleep(10000);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces: the life of VMs, contexts and monitored fences. bind_test.c has what VM_BIND
- * makes of addresses.
+ * The life of VMs, contexts and monitored fences: refusals and limits of their creation and
+ * destruction, also while threads bind, when processes are killed and when the device fails.
+ * bind_test.c tests what VM_BIND makes of addresses.
  */
 #include <pthread.h>
 
@@ -37,7 +38,7 @@ TEST_F(vm, destroy_refusals)
 	ASSERT_EQ(0, pagoda_vm_create(self->fd, &second));
 	ASSERT_EQ(0, pagoda_context_create(self->fd, second.vm, &context));
 	EXPECT_REFUSED(EBUSY, pagoda_vm_destroy(self->fd, second.vm));
-	/* Refused, it works on. */
+	/* The VM still works after the refusal. */
 	EXPECT_EQ(0, pagoda_bind_range(self->fd, second.vm, DRM_PAGODA_BIND_MAP_ZERO, self->here,
 				       self->dev.page));
 	EXPECT_EQ(0, pagoda_context_destroy(self->fd, context));
@@ -103,7 +104,7 @@ TEST_F(vm, fence_refusals)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-/* limits_test has how many a user may have. */
+/* A client may have DRM_PAGODA_MAX_VMS VMs; limits_test.c tests the limit of a user. */
 TEST_F(vm, as_many_as_a_client_may_have)
 {
 	uint32_t ids[MAX_SPACES], count[2] = { 0 }, round, n;
@@ -117,7 +118,7 @@ TEST_F(vm, as_many_as_a_client_may_have)
 			if (ret)
 				break;
 			ids[n] = args.vm;
-			/* All of them get tables; the second time some do, and the last. */
+			/* In the first round all VMs get tables, later every 16th and the last. */
 			if (!round || n % 16 == 0 || n + 1 == count[0])
 				ASSERT_EQ(0, pagoda_bind_range(self->fd, args.vm,
 							       DRM_PAGODA_BIND_MAP_ZERO,
@@ -129,7 +130,7 @@ TEST_F(vm, as_many_as_a_client_may_have)
 			EXPECT_EQ(0, pagoda_vm_destroy(self->fd, ids[n]));
 		EXPECT_EQ(usage, test_vram_settled(self->fd, usage));
 	}
-	/* The fixture has one. */
+	/* The fixture's VM counts, too. */
 	EXPECT_EQ(DRM_PAGODA_MAX_VMS - 1, count[0]);
 	EXPECT_EQ(count[0], count[1]);
 }
@@ -155,7 +156,7 @@ TEST_F(vm, destroyed_while_bound)
 	}
 }
 
-/* Binds and moves until it is killed. */
+/* In a child: binds, moves and unmaps an allocation until the child is killed. */
 static void busy_client(uint64_t size)
 {
 	struct drm_pagoda_vm_create args;
@@ -190,7 +191,7 @@ TEST_F(vm, killed_while_bound)
 		kill(pid, SIGKILL);
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		EXPECT_TRUE(WIFSIGNALED(status));
-		/* A busy client may have pushed the idle tables of this test's space out. */
+		/* The client may have evicted tables of this test's VM: this brings them back. */
 		EXPECT_EQ(0, settle(self));
 		EXPECT_EQ(0, settle(self));
 		EXPECT_EQ(usage, test_vram_settled(self->fd, usage));
@@ -224,7 +225,7 @@ struct work {
 	uint32_t bound;
 };
 
-/* Anything a client may do at the same time; what may fail is said. */
+/* Binds, unmaps and moves at random, as other threads do; counts unexpected errors in @wrong. */
 static void *work_run(void *arg)
 {
 	struct work *work = arg;
@@ -257,7 +258,7 @@ static void *work_run(void *arg)
 			ret = ret == -EEXIST ? 0 : ret;
 			break;
 		}
-		/* Others may have all the memory at the moment. */
+		/* Other threads' allocations may have all the room at the moment. */
 		work->wrong += ret && ret != -ENOMEM && ret != -EBUSY;
 	}
 	return NULL;
@@ -301,7 +302,7 @@ static void *race_bind(void *arg)
 	return NULL;
 }
 
-/* A handle that is closed while another thread binds it leaves no mapping, and no memory. */
+/* A handle that is closed while another thread binds it leaves neither mapping nor memory. */
 TEST_F(vm, closed_while_it_is_bound)
 {
 	uint64_t size = 64 * self->dev.page, usage;
@@ -370,13 +371,13 @@ TEST_F(vm, fences_say_that_it_is_there)
 		EXPECT_EQ(value + 3 * n + 1, fence_now(map));
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 	}
-	/* The page stays as long as it is mapped. */
+	/* The page with the value stays as long as it is mapped. */
 	ASSERT_EQ(0, pagoda_fence_destroy(self->fd, fence));
 	EXPECT_EQ(value + 13, fence_now(map));
 	munmap((void *)map, self->dev.page);
 }
 
-/* A refused call promises nothing: the value is still free. */
+/* A refused MAKE_RESIDENT doesn't promise its value: another call may promise it. */
 TEST_F(vm, a_refused_call_keeps_the_fence)
 {
 	uint32_t fence, small, large[2], n;

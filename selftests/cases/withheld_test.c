@@ -9,7 +9,7 @@
 #include "lib/reset_fixture.h"
 #include "lib/withheld.h"
 
-/* The client that withholds a page, and what its calls are about. */
+/* The client that withholds a page, objects that its calls name, the call and its result. */
 struct caller {
 	struct client *client;
 	struct withheld page;
@@ -31,7 +31,7 @@ static void name_handle(struct caller *caller)
 	entry->handle = caller->handle;
 }
 
-/* The struct itself is in the page. */
+/* The ioctl's struct is in the page, not a list or answer that a struct points to. */
 static int call_struct(struct caller *caller)
 {
 	return pagoda_ioctl(caller->client->fd, DRM_IOCTL_PAGODA_CONTEXT_STATE, caller->page.page);
@@ -44,7 +44,7 @@ static void fill_struct(struct caller *caller)
 	state->context = caller->client->context;
 }
 
-/* Only the answer is. */
+/* Only QUERY's answer is in the page. */
 static int call_query(struct caller *caller)
 {
 	return pagoda_query(caller->client->fd, DRM_PAGODA_QUERY_STATS, 0, caller->page.page,
@@ -78,7 +78,7 @@ static int call_query_residency(struct caller *caller)
 	return pagoda_ioctl(caller->client->fd, DRM_IOCTL_PAGODA_QUERY_RESIDENCY, &args);
 }
 
-/* The results of a reclaimed allocation. */
+/* RECLAIM writes its results to the page; the allocation is offered before. */
 static int call_reclaim(struct caller *caller)
 {
 	struct drm_pagoda_residency_entry entry = { .handle = caller->handle };
@@ -91,7 +91,7 @@ static int call_reclaim(struct caller *caller)
 	return ret ? ret : pagoda_ioctl(caller->client->fd, DRM_IOCTL_PAGODA_RECLAIM, &args);
 }
 
-/* The address that the driver chooses is written there, too. */
+/* VM_BIND's entry is in the page, to which the address that the driver chooses is written. */
 static int call_bind(struct caller *caller)
 {
 	struct drm_pagoda_vm_bind args = {
@@ -198,14 +198,17 @@ static void *caller_thread(void *arg)
 	return NULL;
 }
 
-/* What another client does meanwhile: NULL, or what failed. */
+/*
+ * Resets the device, and then has another client move an allocation, bind and run a job. Returns
+ * NULL, or what failed.
+ */
 static const char *others(struct client *victim, uint32_t handle, uint64_t before)
 {
 	if (reset_device())
 		return "a reset";
 	if (resets(victim) != before + 1)
 		return "the number of resets";
-	/* The reset before took the content. */
+	/* The reset lost content in VRAM: without this the calls below fail for that. */
 	pagoda_acknowledge(victim->fd, handle, LIMIT);
 	if (pagoda_evict_wait(victim->fd, handle) || pagoda_make_resident_wait(victim->fd, handle))
 		return "paging";

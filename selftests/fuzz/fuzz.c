@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Entry points of libFuzzer. An input is a struct fuzz_head and a paging buffer,
- * which goes through the printer, the device's engine and the CPU executor; or the
- * commands of a job, which the engine and a model execute.
+ * Entry points of libFuzzer. An input is a struct fuzz_head, followed by a paging buffer, which
+ * goes through the printer, the device's engine and the CPU executor, or by the commands of a job,
+ * which the engine and a model execute.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +31,8 @@ static void fuzz_visit(void *arg, const struct virtio_pagoda_packet *packet)
 }
 
 /*
- * The text ends within @room bytes. If these were enough, the text has a line for each packet that
- * can be walked, and one for the first malformed packet.
+ * Prints the buffer and requires that the text ends within @room bytes. If these were enough, the
+ * text must have a line for each packet that can be walked, and one for the first malformed packet.
  */
 static void fuzz_print(const u8 *data, u32 size, size_t room)
 {
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const u8 *input, size_t size)
 	}
 	if (fuzz_packet_virtual(input + sizeof(*head), bytes) > FUZZ_VIRTUAL)
 		return -1;
-	/* Exactly as large as it is: a byte read behind it is found. */
+	/* Memory of exactly the buffer's size: the sanitizer finds a read behind the buffer. */
 	data = malloc(bytes);
 	memcpy(data, head + 1, bytes);
 	fuzz_print(data, bytes, head->mode & FUZZ_SHORT ? 1 + head->text : 64 * 1024);

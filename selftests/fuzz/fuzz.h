@@ -24,15 +24,18 @@
 /* Most bytes that the virtual operations of a buffer may name together. */
 #define FUZZ_VIRTUAL	(64ull << 20)
 
-/* Where the tables of space 0 are to begin with: pages of VRAM, one page of system memory. */
+/* Page numbers of space 0's first tables: in VRAM, but FUZZ_TABLE_SYS in system memory. */
 #define FUZZ_TABLE_4K	8
 #define FUZZ_TABLE_64K	9
-#define FUZZ_TABLE_1	10	/* two pages with dual tables */
+#define FUZZ_TABLE_1	10	/* two pages with FUZZ_DUAL */
 #define FUZZ_TABLE_2	12	/* level 3 is in the next page, and so on */
 #define FUZZ_TABLE_SYS	4
-#define FUZZ_ROOT	16	/* entries of the root */
+#define FUZZ_ROOT	16	/* number of entries of the root */
 
-/* What those tables map: an entry of level 1 each, the first one in pages of 4 KiB. */
+/*
+ * What those tables map. The first three are in entry 0 of level 1, in pages of 4 KiB. An entry of
+ * level 1 covers FUZZ_VA_LARGE bytes; each address that follows is where another entry begins.
+ */
 #define FUZZ_VA_VRAM	0
 #define FUZZ_VA_SYSTEM	(FUZZ_VRAM * FUZZ_PAGE)
 #define FUZZ_VA_MORE	((FUZZ_VRAM + FUZZ_SYSTEM) * FUZZ_PAGE)
@@ -44,17 +47,17 @@
 #define FUZZ_VA_2M_MORE	(5 * FUZZ_VA_LARGE)
 
 /* &struct fuzz_head.mode: how the buffer is executed. */
-#define FUZZ_SPANS	1	/* the engine keeps what it looked up */
-#define FUZZ_GAPS	2	/* no two pages of system memory are in a row */
-#define FUZZ_STEPS	4	/* the engine, too, gets one packet at a time */
-#define FUZZ_SHORT	8	/* the text is cut off */
-#define FUZZ_TLB	16	/* the engine keeps translations; what changes is flushed */
+#define FUZZ_SPANS	1	/* the engine keeps what the check of a packet looked up */
+#define FUZZ_GAPS	2	/* the engine finds no two pages of system memory in a row */
+#define FUZZ_STEPS	4	/* the engine, like the executor, gets one packet at a time */
+#define FUZZ_SHORT	8	/* the printed text is cut off */
+#define FUZZ_TLB	16	/* the engine keeps translations; changed ones are flushed */
 #define FUZZ_EXEC	32	/* the buffer comes from an execution queue */
-/* the packet that fails does so in the middle; a job's commands change while it waits */
+/* the packet that fails does so in the middle; of a job: the commands change while it waits */
 #define FUZZ_MIDDLE	64
-#define FUZZ_JOB	128	/* these are commands, not packets */
+#define FUZZ_JOB	128	/* commands follow, not packets */
 
-/* &struct fuzz_head.device: on what kind of device; the two upper bits are levels. */
+/* &struct fuzz_head.device: the kind of device; the two upper bits choose the number of levels. */
 #define FUZZ_DEVICE_MMU	1
 #define FUZZ_DUAL	2
 #define FUZZ_INCOHERENT	4
@@ -66,12 +69,13 @@
 
 /**
  * struct fuzz_head - Starts an input; packets follow, or commands
- * @mode: Of the flags above
- * @text: Bytes of the text with FUZZ_SHORT
- * @device: Of the flags above
- * @start: Packets that are skipped
- * @fail: Number of the packet that fails, from 1; 0 = none. It is executed again
- * @reserved: Any; of a job: byte of the request that is changed, and in which bits
+ * @mode: Flags, FUZZ_SPANS to FUZZ_JOB
+ * @text: With FUZZ_SHORT, bytes that the printed text has room for, besides its final 0
+ * @device: Flags, FUZZ_DEVICE_MMU to FUZZ_NO_64K, and the number of levels
+ * @start: Number of packets at the beginning that are skipped
+ * @fail: Number of the packet that fails, from 1; 0 = none. The packet is then executed again
+ * @reserved: Unused; of a job: the first chooses a byte of the request, the second has the bits of
+ *	that byte that are inverted
  */
 struct fuzz_head {
 	u8 mode;
@@ -82,19 +86,19 @@ struct fuzz_head {
 	u8 reserved[3];
 };
 
-/* world.c */
+/* world.c: the engine's machine, and the comparison with the executor's */
 void fuzz_world_make(void);
 void fuzz_world_execute(const u8 *data, u32 size, const struct fuzz_head *head);
 u64 fuzz_world_root(u32 device);
 
-/* tables.c */
+/* tables.c: the page tables that an input begins with */
 void fuzz_tables_write(u8 *vram, u8 *system_table, u32 device);
 
 /**
  * struct fuzz_oracle - What the CPU executor made of a buffer
- * @stop: Offset of the first packet it didn't execute
- * @reason: Why not, 0 if it executed them all
- * @cut: It has no opinion about the packet at @stop
+ * @stop: Offset of the first packet that the executor didn't execute
+ * @reason: Fault reason of that packet, 0 if all were executed or with @cut
+ * @cut: The effect of the packet at @stop isn't determined: nothing is compared from there on
  */
 struct fuzz_oracle {
 	u32 stop;
@@ -102,7 +106,7 @@ struct fuzz_oracle {
 	bool cut;
 };
 
-/* oracle.c */
+/* oracle.c: the executor's machine */
 extern struct pagoda_cpu_executor fuzz_cpu;
 extern u8 *fuzz_cpu_system;
 void fuzz_oracle_make(void);
@@ -113,12 +117,12 @@ u32 fuzz_oracle_flushes(u32 offset, const u64 **addresses);
 void *fuzz_oracle_page(u64 address);
 
 /**
- * struct fuzz_memory - The memory that lists are made of
- * @cpu: Executor whose memory it is
- * @page: Page of an address of system memory, NULL if there is none
- * @bus_page: The same of a bus address
- * @max_runs: Packets with more have no lists
- * @max_pages: The same of pages
+ * struct fuzz_memory - Memory of a CPU executor, from which page lists are made
+ * @cpu: The executor
+ * @page: Returns the page at an address of system memory, NULL if there is none
+ * @bus_page: Returns the page at a bus address, NULL if there is none
+ * @max_runs: Most runs of a packet that gets lists
+ * @max_pages: Most pages of a list that is made from runs; the list ends there
  */
 struct fuzz_memory {
 	const struct pagoda_cpu_executor *cpu;
@@ -128,14 +132,14 @@ struct fuzz_memory {
 	u64 max_pages;
 };
 
-/* lists.c */
+/* lists.c: page lists of packets */
 struct pagoda_paging_private fuzz_lists_make(const struct fuzz_memory *memory, const void *packet,
 					     u32 length, u32 offset);
 void fuzz_lists_free(const struct pagoda_paging_private *priv);
 u64 fuzz_lists_update(const struct pagoda_cpu_executor *cpu,
 		      const struct virtio_pagoda_update_page_table *update, u64 *first);
 
-/* packet.c */
+/* packet.c: sizes and offsets of packets */
 u32 fuzz_packet_fixed(u32 opcode);
 u32 fuzz_packet_runs(const void *packet, u32 *nr_src, u32 *nr_dst);
 u64 fuzz_packet_length(const void *packet, u32 left);
@@ -144,14 +148,14 @@ u32 fuzz_packet_start(const u8 *data, u32 size, u32 packets);
 bool fuzz_packet_exec(u32 opcode);
 u64 fuzz_packet_virtual(const u8 *data, u32 size);
 
-/* make.c */
+/* make.c: packets and numbers at random */
 u32 fuzz_make_packet(u8 *data, u32 device);
-#define FUZZ_PACKET_MAX	512	/* bytes, at most, of what it makes */
+#define FUZZ_PACKET_MAX	512	/* most bytes of a packet that is made */
 u32 fuzz_pick(u32 count);
 bool fuzz_chance(u32 percent);
 void fuzz_seed(u64 seed);
 
-/* Stops the fuzzer, which keeps the input. */
+/* Stops the fuzzer, which keeps the input, unless @condition is true. */
 #define fuzz_require(condition) \
 	do { \
 		if (!(condition)) \
@@ -161,7 +165,7 @@ void fuzz_seed(u64 seed);
 noreturn void fuzz_fail(const char *condition, const char *file, int line);
 void *fuzz_alloc(size_t size);
 
-/* libFuzzer calls these, and has LLVMFuzzerMutate(). */
+/* libFuzzer calls these functions, but for LLVMFuzzerMutate(), which libFuzzer provides. */
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const u8 *input, size_t size);
 size_t LLVMFuzzerMutate(u8 *data, size_t size, size_t room);

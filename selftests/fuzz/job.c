@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Jobs: an input is commands, which the engine executes through page tables of a machine
- * of its own. The oracle is kunit/command_model.c, which finds bytes by a list of pages
- * that the tables were written from. No page is in two places, and no table is anywhere
- * that a command can reach, so that the order of bytes makes no difference.
+ * Jobs: an input is commands, which an engine executes through page tables, in a machine for jobs
+ * only. The oracle is kunit/engine/command_model.c, which finds bytes by the list of pages that the
+ * tables are written from. No page is mapped at two addresses, and no command can reach a table, so
+ * that the order in which bytes are copied makes no difference.
  */
 #include <stdio.h>
 
@@ -11,8 +11,8 @@
 #include "job.h"
 
 #define JOB_CONTEXT	0x77ull
-#define JOB_IMAGE	0		/* page of VRAM */
-#define JOB_TABLE_1	2		/* two pages with dual tables */
+#define JOB_IMAGE	0		/* page of VRAM with the save area */
+#define JOB_TABLE_1	2		/* two pages with FUZZ_DUAL */
 #define JOB_TABLE_4K	4
 #define JOB_TABLE_64K	5
 #define JOB_TABLE_2	6		/* level 3 is in the next page, and so on */
@@ -21,9 +21,9 @@
 #define VALID		((u64)VIRTIO_PAGODA_PTE_VALID)
 
 /*
- * struct job_page - What 4 KiB of addresses are
- * @entry: page-table entry of it or of the 64 KiB it is in; 0 = nothing
- * @data: page of @job.memory, counting VRAM's first; ~0: none
+ * struct job_page - What 4 KiB of addresses lead to
+ * @entry: page-table entry; of a page of 64 KiB that of its first 4 KiB counts; 0 = not mapped
+ * @data: number of the page in @job.memory; ~0 = none
  */
 struct job_page {
 	u64 entry;
@@ -35,9 +35,9 @@ static struct {
 	struct pagoda_engine_space spaces[2];
 	struct pagoda_engine_tlb *tlbs;
 	struct job_page pages[JOB_ALL];
-	u8 *fresh;			/* random content for */
-	u8 *memory;			/* VRAM, then system memory */
-	u8 *shadow;			/* the same for the model */
+	u8 *fresh;			/* random content that @memory begins with */
+	u8 *memory;			/* the engine's VRAM, then its system memory */
+	u8 *shadow;			/* the model's VRAM, then its system memory */
 	u8 *spans[FUZZ_RUNS];
 	bool gaps;
 	bool ahead;
@@ -77,7 +77,10 @@ static void job_scribble(u32 seed)
 	}
 }
 
-/* The engine waits without a lock. No other thread writes the value: end the wait. */
+/*
+ * Called while a WAIT command waits, without a lock. Nothing else writes the value: ends the wait,
+ * but changes the commands a few times before if @job.hostile.
+ */
 static void job_idle(void *context, const struct pagoda_engine_run *run)
 {
 	fuzz_require(!job.engine.translation.readers);
@@ -131,7 +134,10 @@ static void job_page(u32 page, u32 segment, u64 address, u64 flags, u32 data)
 	};
 }
 
-/* Pages 0 to 19 of system memory are seen directly, the ones behind through the aperture. */
+/*
+ * Lists page @from of system memory, 0 to 19, for page @page of the addresses. The pages behind 19
+ * are reached through the aperture only.
+ */
 static void job_list_system(u32 page, u32 from, u64 flags)
 {
 	u64 system = job.device & FUZZ_DEVICE_MMU ? 0 : FUZZ_BUS;
@@ -176,7 +182,7 @@ static __le64 *job_table(u32 page)
 	return (__le64 *)(job.memory + page * FUZZ_PAGE);
 }
 
-/* Page tables of the list; none of them is on it. */
+/* Writes the page tables of space 1 from @job.pages, which has none of the tables' own pages. */
 static void job_tables(void)
 {
 	u64 leaf = VALID | 1ull << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT | JOB_TABLE_4K * FUZZ_PAGE;
@@ -221,7 +227,7 @@ static void job_image(void)
 		image->saved[i] = cpu_to_le64(i * 0x123456789ull);
 }
 
-/* Pages of the aperture and of the device MMU: what packets would have made of them. */
+/* Maps pages of the device MMU, if there is one, and of the aperture by executing packets. */
 static void job_maps(void)
 {
 	struct {
@@ -261,7 +267,10 @@ static void job_maps(void)
 	fuzz_require(pagoda_engine_execute(&job.engine, &run) == PAGODA_ENGINE_DONE);
 }
 
-/* A device of the input's kind, with its code, and everything else as ever. */
+/*
+ * Sets up a device of the input's kind. The memory is the same for all inputs of that kind, but for
+ * the commands, @data.
+ */
 static void job_begin(const u8 *data, u32 size, const struct fuzz_head *head)
 {
 	struct pagoda_engine *engine = &job.engine;
@@ -296,7 +305,10 @@ static void job_begin(const u8 *data, u32 size, const struct fuzz_head *head)
 	memcpy(job.shadow, job.memory, JOB_DATA * FUZZ_PAGE);
 }
 
-/* Where the model finds a byte. */
+/*
+ * Returns the model's byte at an address; NULL if it reads as zero, or with *@reason set if the
+ * access faults.
+ */
 static u8 *job_byte(void *priv, u64 va, u32 access, u32 *reason)
 {
 	const struct job_page *page = va / FUZZ_PAGE < JOB_ALL ? &job.pages[va / FUZZ_PAGE] : NULL;
@@ -314,7 +326,10 @@ static u8 *job_byte(void *priv, u64 va, u32 access, u32 *reason)
 	return NULL;
 }
 
-/* A request, with one of its fields wrong if the input wants that. */
+/*
+ * A request that executes one command buffer. job_request_make() inverts bits of one byte if the
+ * input says so, and then returns false.
+ */
 struct job_request {
 	struct virtio_pagoda_execute execute;
 	struct virtio_pagoda_command_buffer buffer;
@@ -355,14 +370,14 @@ static enum pagoda_engine_outcome job_run(const struct job_request *request,
 	fuzz_require(run->fault.reason < VIRTIO_PAGODA_FAULT_COUNT);
 	fuzz_require(run->packets <= JOB_LIMIT && run->offset <= run->size);
 	fuzz_require(!job.engine.translation.readers && !job.engine.translation.writer);
-	/* A request whose flags are wrong may leave some. */
+	/* Without DRAIN, which a changed request may lack, writes may still be combined. */
 	if (request->execute.flags)
 		fuzz_require(!pagoda_engine_holds_writes(&job.engine, 1));
 	pagoda_engine_write_back(&job.engine, 1);
 	return outcome;
 }
 
-/* What commands can't reach: tables, and pages that no address leads to. */
+/* Requires that commands have changed no table, and no page that no address leads to. */
 static void job_check_rest(void)
 {
 	bool mapped[JOB_DATA] = {};
@@ -396,7 +411,10 @@ static void job_agree(const struct command_model *model, enum command_model_end 
 	fuzz_require(!"the same end");
 }
 
-/* The model's machine is what the engine's is, registers included. */
+/*
+ * Has the model execute the commands, and requires that it ends as the engine did and leaves the
+ * same memory and saved registers. A program that reaches TIMESTAMP isn't compared.
+ */
 static void job_compare(const struct pagoda_engine_run *run, enum pagoda_engine_outcome outcome,
 			u32 size)
 {
@@ -420,7 +438,10 @@ static void job_compare(const struct pagoda_engine_run *run, enum pagoda_engine_
 	fuzz_require(!memcmp(job.memory, job.shadow, JOB_DATA * FUZZ_PAGE));
 }
 
-/* Executes commands on both machines and expects the same of them. */
+/*
+ * Has the engine execute commands, and unless the request or the commands were changed the model,
+ * too: requires the same of both.
+ */
 void fuzz_job_execute(const u8 *data, u32 size, const struct fuzz_head *head)
 {
 	enum pagoda_engine_outcome outcome;

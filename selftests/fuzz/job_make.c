@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Makes and changes commands, so that most of them are executed. */
+/* Makes and changes commands at random, so that most of them are executed. */
 #include "job.h"
 
 #define JOB_LONGEST	128u	/* bytes of the longest command that is made */
@@ -73,7 +73,7 @@ static void job_arrays(void *command, u32 opcode)
 	compute->dst = fuzz_chance(30) ? compute->a : cpu_to_le64(job_address(4));
 }
 
-/* A value, and where it goes, for those commands that begin with an address. */
+/* Fills in the address of a command that begins with one, and its value, if it has one. */
 static void job_value(struct virtio_pagoda_atomic_add *command, u32 opcode)
 {
 	struct virtio_pagoda_compare *compare = (void *)command;
@@ -139,7 +139,7 @@ static u32 job_command_size(u32 opcode)
 	return opcode < VIRTIO_PAGODA_COMMAND_COUNT ? sizes[opcode] : 0;
 }
 
-/* Makes a command at @data; returns its bytes. */
+/* Makes a command at @data; returns its size in bytes. */
 static u32 job_make_command(u8 *data)
 {
 	struct virtio_pagoda_command *head = (void *)data;
@@ -179,7 +179,7 @@ static u32 job_make_command(u8 *data)
 	return size;
 }
 
-/* The command after the one at @offset, if both are what they say they are. */
+/* Returns the offset behind the command at @offset; @size if the command's length is wrong. */
 static u32 job_next(const u8 *data, u32 size, u32 offset)
 {
 	struct virtio_pagoda_command head;
@@ -205,7 +205,7 @@ static u32 job_insert(u8 *data, u32 size, u32 room, u32 at)
 	return size + length;
 }
 
-/* A command more or less, or a field or some bytes of one changed. */
+/* Inserts, removes or changes a command; returns the new size in bytes, at most @room. */
 u32 fuzz_job_mutate(u8 *data, u32 size, u32 room)
 {
 	u32 at = 0, next, skip;
@@ -226,7 +226,7 @@ u32 fuzz_job_mutate(u8 *data, u32 size, u32 room)
 	case 2:
 		data[at + fuzz_pick(next - at)] ^= 1 << fuzz_pick(8);
 		break;
-	default:	/* an address, mostly */
+	default:	/* an address for a field, which often is one */
 		if (next - at >= 16) {
 			u64 address = job_address(1u << fuzz_pick(4));
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The private data that a driver would have made with a packet, from the packet.
- *
- * The executor reaches system memory by struct page, the engine by address. A "struct
- * page" is the address of a page of the executor's memory here.
+ * Makes from a packet the private data that the driver makes along with a packet: page lists. The
+ * CPU executor reaches system memory by struct page, the engine by the addresses in the packet. In
+ * place of a struct page a list has the address of a page of the executor's memory.
  */
 #include <stdlib.h>
 
@@ -11,8 +10,8 @@
 #include "fuzz.h"
 
 /*
- * The page list of some runs, to be freed: up to the first page that isn't there, then
- * NULL. Runs of more than @max_pages name some that aren't there.
+ * Returns the list of the pages of runs, which the caller frees. The list ends with NULL, behind
+ * @memory->max_pages pages or before the first page that isn't in the memory.
  */
 static void **list_runs(const struct fuzz_memory *memory, const struct virtio_pagoda_run *runs,
 			u32 nr_runs, bool bus)
@@ -37,7 +36,7 @@ static void **list_runs(const struct fuzz_memory *memory, const struct virtio_pa
 	return list;
 }
 
-/* The page of an address, as a list of one. */
+/* Returns a list of the page at an address; NULL if the page isn't in system memory. */
 static void **list_one(const struct fuzz_memory *memory, u32 segment, u64 address)
 {
 	struct virtio_pagoda_run run = {
@@ -50,7 +49,10 @@ static void **list_one(const struct fuzz_memory *memory, u32 segment, u64 addres
 	return list_runs(memory, &run, 1, false);
 }
 
-/* The pages that virtual addresses lead to, from the page of @base on; NULL where none. */
+/*
+ * Returns a list, from the page of @base on, with the pages of system memory that the @bytes at
+ * @base + @first lead to; other entries are NULL. Returns NULL for no or too many bytes.
+ */
 static void **list_virtual(const struct fuzz_memory *memory, u64 base, u64 first, u64 bytes)
 {
 	u64 nr_pages, i;
@@ -77,7 +79,7 @@ static void **list_table(const struct fuzz_memory *memory,
 	u64 first = le32_to_cpu(update->first_entry);
 	void **list;
 
-	/* Twice as much, for entries of two words. */
+	/* As if entries had two words, as in dual tables: more pages do no harm. */
 	end = (first + le32_to_cpu(update->nr_entries)) * 16 / FUZZ_PAGE + 1;
 	if (le32_to_cpu(update->nr_entries) > memory->max_pages * 512 || end > 1ull << 21)
 		return NULL;
@@ -87,7 +89,7 @@ static void **list_table(const struct fuzz_memory *memory,
 	return list;
 }
 
-/* Bytes that the entries of an update reach over, and the first of them. */
+/* Returns how many bytes of the table an update writes; *@first is the offset of the first. */
 u64 fuzz_lists_update(const struct pagoda_cpu_executor *cpu,
 		      const struct virtio_pagoda_update_page_table *update, u64 *first)
 {
@@ -99,7 +101,7 @@ u64 fuzz_lists_update(const struct pagoda_cpu_executor *cpu,
 	return le32_to_cpu(update->nr_entries) * stride;
 }
 
-/* Does the page list of a table in system memory hold all that is written? */
+/* Returns whether @list has all pages of a table in system memory that the update writes to. */
 static bool table_there(const struct fuzz_memory *memory,
 			const struct virtio_pagoda_update_page_table *update, void **list)
 {
@@ -127,7 +129,10 @@ static void lists_runs(const struct fuzz_memory *memory, const void *packet, u32
 	priv->dst_pages = list_runs(memory, runs + nr_src, nr_dst, bus);
 }
 
-/* The private data of a packet that is @length bytes long. */
+/*
+ * Returns the private data of a packet of @length bytes, at @offset in its buffer. The caller frees
+ * its lists by fuzz_lists_free().
+ */
 struct pagoda_paging_private fuzz_lists_make(const struct fuzz_memory *memory, const void *packet,
 					     u32 length, u32 offset)
 {

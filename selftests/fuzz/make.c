@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Makes packets of every operation that are good, or nearly. */
+/* Makes packets of every operation at random: valid ones, or nearly. */
 #include "fuzz.h"
 
 #define RUN_SIZE	sizeof(struct virtio_pagoda_run)
@@ -8,7 +8,7 @@
 #define UNSWIZZLE	VIRTIO_PAGODA_TRANSFER_UNSWIZZLE
 
 static u64 state;
-/* Kind of device that the packet at hand is for. */
+/* Kind of device, as &struct fuzz_head.device, that the packet which is being made is for. */
 static u32 device;
 
 void fuzz_seed(u64 seed)
@@ -27,14 +27,14 @@ bool fuzz_chance(u32 percent)
 	return fuzz_pick(100) < percent;
 }
 
-/* Pages of system memory in a row, by an address that other packets may use. */
+/* Chooses @pages pages of system memory in a row; returns the address that packets use for them. */
 static u64 make_system(u32 pages)
 {
 	return (device & FUZZ_DEVICE_MMU ? 0 : FUZZ_BUS) +
 	       fuzz_pick(FUZZ_SYSTEM + 1 - pages) * FUZZ_PAGE;
 }
 
-/* @nr_runs runs of @pages pages together; as many runs as there are pages at most. */
+/* Makes at most @nr_runs runs of @pages pages together. Returns the number of runs. */
 static u32 make_runs(struct virtio_pagoda_run *runs, u32 nr_runs, u64 pages, bool bus)
 {
 	u32 i;
@@ -76,7 +76,10 @@ static u32 make_side(struct virtio_pagoda_location *side, struct virtio_pagoda_r
 	return le32_to_cpu(side->nr_runs);
 }
 
-/* A surface; returns its pages. Few differ, so that ranges fit them. */
+/*
+ * Describes a surface; returns its number of pages. There are few different surfaces, so that a
+ * swizzling range that one packet set up often fits the surface of another.
+ */
 static u32 make_tiled(struct virtio_pagoda_tiled *tiled)
 {
 	bool large = fuzz_chance(15);
@@ -187,7 +190,10 @@ static u64 make_address(__le32 *segment, u32 size)
 	return page + fuzz_pick(FUZZ_PAGE / size) * size;
 }
 
-/* An address that the tables translate to begin with, to @local memory if they do. */
+/*
+ * Returns the address of a page that is mapped when an input begins, or in few cases isn't: mostly
+ * of VRAM if @local, else mostly of system memory.
+ */
 static u64 make_page_va(bool local)
 {
 	switch (fuzz_pick(12)) {
@@ -243,7 +249,7 @@ static u32 make_virtual_transfer(struct virtio_pagoda_virtual_transfer *transfer
 	return sizeof(*transfer);
 }
 
-/* A page, a table, zeros, or what no entry may be. */
+/* Makes a page-table entry: of a page, a table or zeros, or an invalid one. */
 static u64 make_entry(u32 level)
 {
 	u64 segment = fuzz_pick(3), address, entry = VIRTIO_PAGODA_PTE_VALID;
@@ -364,7 +370,7 @@ static u32 make_copy(struct virtio_pagoda_copy_page_table_entries *copy)
 			.dst_entry = cpu_to_le32(fuzz_pick(513 - entries)),
 			.nr_entries = cpu_to_le32(entries),
 		};
-		/* Within one table, so that they overlap. */
+		/* In the same table, so that source and destination may overlap. */
 		if (fuzz_chance(30))
 			ranges[i].dst_table = ranges[i].src_table;
 		if (fuzz_chance(30))
@@ -452,7 +458,7 @@ static u32 make_signal(struct virtio_pagoda_signal_monitored_fence *signal)
 	return sizeof(*signal);
 }
 
-/* The operations that are but an address and a size. */
+/* Makes packets of the operations that have only a few fields, and nothing behind these. */
 static u32 make_small(void *packet, u32 opcode)
 {
 	struct virtio_pagoda_access_physical *access = packet;
@@ -533,7 +539,7 @@ static u32 make_fields(void *packet, u32 opcode)
 	}
 }
 
-/* Writes a packet for that kind of device; returns its bytes. */
+/* Writes a packet for a device of @kind (&struct fuzz_head.device); returns its size in bytes. */
 u32 fuzz_make_packet(u8 *data, u32 kind)
 {
 	static const u8 often[] = {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes inputs as packets rather than as bytes: makes, doubles, drops, moves and
- * splices whole packets, and sets fields to values near a limit. Most of the time
- * what a packet says about itself is put right afterwards (its length, its counts,
- * the pages of its runs), because most of what is wrong there ends a buffer early.
+ * Changes inputs as packets rather than as bytes: makes, doubles and drops whole packets, sets
+ * fields to values near a limit, and joins packets of two inputs. Most of the time a changed
+ * packet's length is put right afterwards, and the size that it states for its runs: a wrong one
+ * mostly ends the execution of a buffer early. Commands of a job are changed by job_make.c.
  */
 #include "job.h"
 
-/* A value at or next to where some check decides. */
+/* Returns a limit that some check compares with, or a value near it. */
 static u64 make_boundary(void)
 {
 	static const u64 values[] = {
@@ -25,7 +25,7 @@ static u64 make_boundary(void)
 	return fuzz_chance(50) ? value + by : value - by;
 }
 
-/* Sets, or moves by a little, some 16, 32 or 64 bits of a packet. */
+/* Changes 16, 32 or 64 bits of a packet: inverts a bit, adds a little, or sets a value. */
 static void change_field(u8 *packet, u32 length)
 {
 	u32 width = 2u << fuzz_pick(3);
@@ -46,7 +46,10 @@ static void change_field(u8 *packet, u32 length)
 	memcpy(at, &value, width);
 }
 
-/* What the runs of a packet add up to is what the rest of it says, mostly. */
+/*
+ * Sets the size or number of pages in a packet to @pages, which its runs add up to; the size of a
+ * transfer may be 4 bytes less.
+ */
 static void put_pages_right(void *packet, u64 pages)
 {
 	struct virtio_pagoda_map_aperture_segment *map = packet;
@@ -70,7 +73,10 @@ static void put_pages_right(void *packet, u64 pages)
 	}
 }
 
-/* Makes a packet's length, then what its runs add up to, what the rest calls for. */
+/*
+ * Sets a packet's length to what its counts and flags call for, and in most cases the size that it
+ * states to what its runs add up to.
+ */
 static void put_right(u8 *data, u32 size, u32 offset)
 {
 	struct virtio_pagoda_packet *head = (void *)(data + offset);
@@ -89,7 +95,10 @@ static void put_right(u8 *data, u32 size, u32 offset)
 		put_pages_right(head, pages);
 }
 
-/* Where a packet starts, found by walking; *@next is where it ends. */
+/*
+ * Returns the offset of a packet that is chosen at random; *@next is the offset behind it, or 0 if
+ * there is no packet.
+ */
 static u32 choose_packet(const u8 *data, u32 size, u32 *next)
 {
 	u32 offset = 0, chosen = 0, count = 0, end;
@@ -108,7 +117,10 @@ static u32 choose_packet(const u8 *data, u32 size, u32 *next)
 	return chosen;
 }
 
-/* Puts @length bytes where a packet starts or behind the last one. */
+/*
+ * Inserts a packet of @length bytes before or behind a packet that is chosen at random, if @room
+ * allows. Returns the new size.
+ */
 static u32 insert(u8 *data, u32 size, u32 room, const u8 *packet, u32 length)
 {
 	u32 next, at = choose_packet(data, size, &next);
@@ -165,7 +177,10 @@ static void mutate_head(struct fuzz_head *head)
 		head->fail = fuzz_chance(60) ? 0 : fuzz_pick(8);
 }
 
-/* Jobs stay jobs, and what isn't one becomes one only when there is nothing else in it. */
+/*
+ * Changes the commands of a job, and sometimes the fields that say what of its request is wrong.
+ * Returns the new size. A job stays a job; other inputs become jobs only if they have no packets.
+ */
 static size_t mutate_job(u8 *data, size_t size, size_t room)
 {
 	struct fuzz_head *head = (void *)data;
@@ -208,7 +223,10 @@ size_t LLVMFuzzerCustomMutator(u8 *data, size_t size, size_t room, unsigned int 
 	return size;
 }
 
-/* The first packets of one and the last of another. */
+/*
+ * Joins the first packets of @a, with its head, and the last packets of @b. Returns the size, or 0
+ * if an input is a job or there is too little room.
+ */
 size_t LLVMFuzzerCustomCrossOver(const u8 *a, size_t a_size, const u8 *b, size_t b_size,
 				 u8 *out, size_t room, unsigned int seed)
 {

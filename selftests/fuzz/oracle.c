@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The machine of the CPU executor, which is what the engine is compared with.
+ * The machine of the CPU executor, which the engine is compared with.
  *
- * The page lists of a packet are made from the addresses in it: without a device MMU
- * they end before the first that leads nowhere, for the executor never looks at them; with
- * one there is whatever page, since then it has to refuse what isn't mapped.
+ * The page lists of a packet are made from the addresses in the packet. Without a device MMU a list
+ * ends before the first address that leads to no memory, because the executor knows such an address
+ * by its missing page only. With a device MMU any page stands for an address that isn't mapped,
+ * because the executor has to refuse the address by its copy of the MMU's map.
  *
- * Both must come equally far, leave the same memory and maps, and refuse a packet with the
- * same reason. What only one of them can know is in world.c's table of excuses; where what
- * happens depends on how it is done, the oracle has no opinion (&struct fuzz_oracle.cut):
+ * Executor and engine must execute the same packets, leave the same memory and maps, and refuse a
+ * packet with the same reason. world.c has a table of differences that are excused because only
+ * the engine can know the reason. Where the result depends on how a packet is executed, it isn't
+ * compared (&struct fuzz_oracle.cut):
  *
  *	source and destination are the same	what is copied depends on the order
  *	memory at different addresses
- *	a packet that changes the page tables	what it does then depends on how far ahead
- *	it is being translated by		one looks
+ *	a packet that changes the page tables	the result depends on how much was translated
+ *	by which it is translated itself	before the change
  *	an aperture page whose device address	the executor keeps pages, the engine
  *	MAP_MMU has changed since		addresses
  */
@@ -22,8 +24,8 @@
 #include "../../drivers/pagoda/paging/cpu/walk.h"
 #include "fuzz.h"
 
-#define ORACLE_WALKS	1024		/* most pages of one packet */
-#define ORACLE_FLUSHES	64		/* most pages flushed after one packet */
+#define ORACLE_WALKS	1024		/* most pages that a packet may translate */
+#define ORACLE_FLUSHES	64		/* most pages that are flushed one by one */
 
 struct pagoda_cpu_executor fuzz_cpu;
 u8 *fuzz_cpu_system;
@@ -36,7 +38,7 @@ struct oracle_walk {
 	struct pagoda_cpu_leaf leaf[2];
 };
 
-/* What became untrue with a packet. */
+/* Addresses of @count pages whose translation the packet at @offset changed. */
 struct oracle_flush {
 	u32 offset;
 	u32 count;
@@ -50,15 +52,15 @@ static struct {
 	u8 mmu_read_only[FUZZ_MMU];
 	const void *aperture[FUZZ_APERTURE];
 	u32 generations[FUZZ_APERTURE];
-	/* Device addresses of aperture pages. */
+	/* The addresses that packets mapped aperture pages to. */
 	u64 aperture_address[FUZZ_APERTURE];
 	struct pagoda_cpu_range ranges[FUZZ_RANGES];
-	/* Pages the executor has mapped, and whether this packet copied from one it wrote. */
+	/* Pages that are mapped now; pairs of pages that the packet copies from and to. */
 	u8 *mapped[2];
 	u32 nr_mapped;
 	u8 *pairs[FUZZ_RUNS * FUZZ_SYSTEM * 64][2];
 	u32 nr_pairs;
-	/* Of all packets, those of the packet at hand last. */
+	/* Translations of all packets so far; those of the packet being executed are last. */
 	struct oracle_walk *walks;
 	u32 nr_walks, max_walks;
 	struct oracle_flush *flushes;
@@ -74,7 +76,7 @@ static void *oracle_map_page(const void *pages, u64 index)
 	return page;
 }
 
-/* A copy has mapped its source and then its destination: takes down the pair. */
+/* While two pages are mapped, they are source and destination of a copy: notes the pair. */
 static void oracle_unmap_page(void *address)
 {
 	if (oracle.nr_mapped == 2 && oracle.mapped[0] != oracle.mapped[1] &&
@@ -89,7 +91,10 @@ static const void *oracle_page_at(const void *pages, u64 index)
 	return ((const void *const *)pages)[index];
 }
 
-/* The page of an address of system memory. */
+/*
+ * Returns the page at an address of system memory: without a device MMU at a bus address, or NULL
+ * if there is none; else where the MMU's map leads, or the first page if that is nowhere.
+ */
 void *fuzz_oracle_page(u64 address)
 {
 	u64 page = address / FUZZ_PAGE;
@@ -103,7 +108,7 @@ void *fuzz_oracle_page(u64 address)
 	return (void *)oracle.mmu[page];
 }
 
-/* The page of an address of memory itself. */
+/* Returns the page at a bus address, or NULL. */
 static void *oracle_bus_page(u64 bus)
 {
 	u64 offset = bus - FUZZ_BUS;
@@ -125,7 +130,7 @@ static const void *oracle_table_page(void *context, u64 address)
 	return fuzz_oracle_page(address);
 }
 
-/* Makes the machine, once. */
+/* Makes the executor's machine. Called once. */
 void fuzz_oracle_make(void)
 {
 	u32 i;
@@ -160,7 +165,7 @@ void fuzz_oracle_make(void)
 	oracle.flushes = fuzz_alloc(FUZZ_BUFFER / 16 * sizeof(*oracle.flushes));
 }
 
-/* Back to the beginning, with the other machine's memory. */
+/* Resets the machine for the next input: a device of that kind, with this memory, maps empty. */
 void fuzz_oracle_reset(const u8 *vram, const u8 *system, u32 device)
 {
 	u32 i;
@@ -177,7 +182,7 @@ void fuzz_oracle_reset(const u8 *vram, const u8 *system, u32 device)
 	}
 	oracle.nr_walks = 0;
 	oracle.nr_flushes = 0;
-	/* What the device skips because it wasn't written, the CPU would copy. */
+	/* Without DIRTY: the executor would copy what an engine skips as not written. */
 	oracle.limits.features = ~(1ull << VIRTIO_PAGODA_F_DIRTY);
 	if (!(device & FUZZ_DUAL))
 		oracle.limits.features &= ~(1ull << VIRTIO_PAGODA_F_DUAL_PTE);
@@ -204,7 +209,10 @@ static void oracle_walk(struct oracle_walk *walk)
 	walk->reason[1] = pagoda_cpu_walk(&fuzz_cpu, 0, walk->va, true, &walk->leaf[1]);
 }
 
-/* Notes what a range of addresses leads to; too many pages are too many. */
+/*
+ * Translates the pages of a range of addresses and keeps the results. Returns false if the packet,
+ * whose walks begin with number @before, has more than ORACLE_WALKS.
+ */
 static bool oracle_note(u32 before, u64 va, u64 bytes, bool written)
 {
 	u64 end = va + bytes;
@@ -236,7 +244,7 @@ static bool oracle_note_ranges(u32 before, const struct virtio_pagoda_copy_range
 	return true;
 }
 
-/* Notes all addresses that a packet translates. */
+/* Translates all addresses in a packet. Returns false if these are too many pages. */
 static bool oracle_note_packet(const void *packet, u32 length)
 {
 	const struct virtio_pagoda_packet *head = packet;
@@ -298,7 +306,10 @@ static u64 oracle_place(const struct oracle_walk *walk)
 	}
 }
 
-/* Addresses differ, memory doesn't (C58): what is copied then depends on the order. */
+/*
+ * Returns whether a page that the packet copies from is, by another address, also one that it
+ * copies to (C58): what is copied then depends on the order.
+ */
 static bool oracle_aliases(u32 opcode, u32 before)
 {
 	u32 i, j;
@@ -330,7 +341,10 @@ static bool oracle_walk_differs(const struct oracle_walk *a, const struct oracle
 	       a->leaf[0].segment != b->leaf[0].segment || a->leaf[0].zero != b->leaf[0].zero;
 }
 
-/* Walks everything anew and notes what must be flushed; true: of the packet's own. */
+/*
+ * Repeats all walks and notes the addresses whose translation the packet at @offset changed.
+ * Returns true if the packet, whose walks begin with number @before, used one of these itself.
+ */
 static bool oracle_changed(u32 offset, u32 before)
 {
 	struct oracle_flush *flush = &oracle.flushes[oracle.nr_flushes];
@@ -347,7 +361,7 @@ static bool oracle_changed(u32 offset, u32 before)
 			continue;
 		own |= i >= before;
 		oracle.walks[i] = fresh;
-		/* Beyond what there is room for: everything. */
+		/* If there are more than there is room for, everything is flushed. */
 		if (flush->count < ORACLE_FLUSHES)
 			flush->addresses[flush->count] = fresh.va;
 		flush->count++;
@@ -357,7 +371,7 @@ static bool oracle_changed(u32 offset, u32 before)
 	return own;
 }
 
-/* Keeps the books of the aperture's device addresses. */
+/* Notes the addresses to which a packet has mapped aperture pages. */
 static void oracle_aperture_note(const void *packet)
 {
 	const struct virtio_pagoda_map_aperture_segment *map = packet;
@@ -381,7 +395,10 @@ static void oracle_aperture_note(const void *packet)
 	}
 }
 
-/* Does every aperture page lead to where its device address leads now? */
+/*
+ * Returns whether each mapped aperture page is still the page to which the device MMU maps the
+ * aperture page's address, writable. Always true without a device MMU.
+ */
 static bool oracle_aperture_true(void)
 {
 	u32 i;
@@ -397,7 +414,10 @@ static bool oracle_aperture_true(void)
 	return true;
 }
 
-/* One packet, which ends at @next (0: that is unknown); returns why it is refused. */
+/*
+ * Executes the packet at @offset, which ends at @next (0: its length is wrong). Returns the fault
+ * reason; 0 with *@cut if the result can't be compared.
+ */
 static u32 oracle_packet(const u8 *data, u32 size, u32 offset, u32 next, bool *cut)
 {
 	const struct virtio_pagoda_packet *packet = (const void *)(data + offset);
@@ -419,13 +439,16 @@ static u32 oracle_packet(const u8 *data, u32 size, u32 offset, u32 next, bool *c
 	fuzz_require(!ret == !fuzz_cpu.reason);
 	if (!ret)
 		oracle_aperture_note(packet);
-	/* One that ended early for what it wrote itself counts as well. */
+	/* Also if the packet failed, which may be because of what it wrote itself. */
 	*cut = oracle_changed(offset, before) || (!ret && oracle_aliases(opcode, before));
 	fuzz_lists_free(&priv);
 	return *cut ? VIRTIO_PAGODA_FAULT_NONE : fuzz_cpu.reason;
 }
 
-/* What an execution queue doesn't take, which the executor needn't know. */
+/*
+ * Returns whether the buffer is for an execution queue, which refuses the packet's operation. The
+ * executor itself knows nothing of queues.
+ */
 static bool oracle_forbids(const struct fuzz_head *head, const struct virtio_pagoda_packet *packet)
 {
 	u32 opcode = le16_to_cpu(packet->opcode);
@@ -434,8 +457,8 @@ static bool oracle_forbids(const struct fuzz_head *head, const struct virtio_pag
 }
 
 /*
- * Executes packets from @start to @end, packet by packet, so that it is known what each
- * has copied and translated. After a cut the machine isn't what it was before it.
+ * Executes packets from @start to @end, packet by packet, so that it is known what each has copied
+ * and translated. If the result is cut, the packet at its @stop may have been executed.
  */
 struct fuzz_oracle fuzz_oracle_execute(const u8 *data, u32 size, u32 start, u32 end,
 				       const struct fuzz_head *head)
@@ -458,7 +481,10 @@ struct fuzz_oracle fuzz_oracle_execute(const u8 *data, u32 size, u32 start, u32 
 	return result;
 }
 
-/* Addresses that the packet at @offset has made others' translations of untrue. */
+/*
+ * Returns the number of pages whose translation the packet at @offset changed, with their
+ * addresses; ~0 if there are more than ORACLE_FLUSHES.
+ */
 u32 fuzz_oracle_flushes(u32 offset, const u64 **addresses)
 {
 	u32 i;

@@ -2,7 +2,7 @@
 #ifndef PAGODA_FUZZ_BARRIER_H
 #define PAGODA_FUZZ_BARRIER_H
 
-/* Orders writes, and reads before them. */
+/* A release fence: earlier reads and writes come before later writes. */
 #define smp_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
 
 #endif

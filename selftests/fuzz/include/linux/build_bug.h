@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The C library has it. */
+/* In place of the kernel's header: static_assert() of the C library. */
 #include <assert.h>
