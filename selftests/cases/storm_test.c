@@ -212,8 +212,8 @@ TEST_F(reset, hangs_storm)
 }
 
 /*
- * Submits four jobs that hang when they run. The last one waits first for a fence that only the
- * jobs themselves signal.
+ * Submits four jobs that hang when they run. The last one waits before that, for a value that no job
+ * promises: a job that is lost or hangs gives the fence the value that the job promised.
  */
 static int hopeless_start(struct client bad[4], uint32_t engines)
 {
@@ -228,7 +228,7 @@ static int hopeless_start(struct client bad[4], uint32_t engines)
 		if (ret)
 			break;
 		hang_somehow(&bad[n], n);
-		ret = submit_fences(&bad[n], n == 3 ? never : 0, 2, never, 10 + n);
+		ret = submit_fences(&bad[n], n == 3 ? never : 0, 1000, never, 10 + n);
 	}
 	return ret;
 }
