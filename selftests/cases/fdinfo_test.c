@@ -201,7 +201,10 @@ TEST_F(fdinfo, counts_traffic)
 	ASSERT_NE(NULL, map);
 	memset(map, 1, self->size);
 	munmap(map, self->size);
-	/* The CPU may have written to VRAM directly: evicted first, the allocation is copied in. */
+	/*
+	 * Wherever the CPU has written, EVICT has the content in system memory, and it is copied
+	 * in.
+	 */
 	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 	counts = read_info(self->fd);
