@@ -224,7 +224,7 @@ TEST_F(vm, flags_reach_the_tables)
 	if (!self->space)
 		return;
 	ASSERT_EQ(0, translate(self->space, self->here, &segment, &address, &flags));
-	/* The low five bits of the entry: VALID, READ_ONLY and NO_EXECUTE are set. */
+	/* Of the low five bits of the entry only VALID, READ_ONLY and NO_EXECUTE are set. */
 	EXPECT_EQ(0x19, flags & 0x1f);
 }
 

@@ -26,7 +26,7 @@ FIXTURE_SETUP(budget)
 	self->fd = self->dev.fd;
 	self->other = pagoda_open();
 	ASSERT_LE(0, self->other);
-	/* Memory of closed clients is freed first, so that it changes no number here. */
+	/* Waits until memory of closed clients is freed, so that it changes no number here. */
 	self->vram = test_vram_settled(self->other, 0);
 	self->aperture = test_aperture_settled(self->other, 0);
 	self->size = self->dev.vram.size / 32;

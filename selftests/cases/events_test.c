@@ -118,7 +118,7 @@ TEST_F(events, budget_changed)
 	} while (event.value != before - 5 * self->size);
 	EXPECT_LE(1, count);
 	EXPECT_GE(3, count);
-	/* The client's own reservation is no event; that the other client's ends is one. */
+	/* The client's own reservation is no event, the end of the other client's is one. */
 	ASSERT_EQ(0, pagoda_set_reservation(self->fd, LOCAL, self->dev.page));
 	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, 0));
 	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));

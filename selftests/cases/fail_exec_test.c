@@ -230,7 +230,7 @@ static int bind_waiting(int fd, const struct drm_pagoda_bind_entry *entries, uin
 	};
 	int ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_VM_BIND, &args);
 
-	/* after_bind() has to undo kept.value arrays. */
+	/* kept.value counts the accepted arrays, which after_bind() undoes. */
 	if (!ret) {
 		kept.submitted++;
 		kept.value++;

@@ -436,7 +436,7 @@ TEST_F(fdinfo, counts_engine_time)
 	ASSERT_LE(0, other);
 	ASSERT_EQ(0, client_open(&clients[0], self->fd, 0));
 	ASSERT_EQ(0, client_open(&clients[1], other, 0));
-	/* Before its first job the engine tells 0, as if debugfs didn't tell its time. */
+	/* The engine executes a job first: the time 0 would mean that debugfs tells none. */
 	ASSERT_EQ(0, watch_work(&clients[0]));
 	busy = engine_busy_us(self->fd);
 	mine = read_info(self->fd).engine_ns[0];

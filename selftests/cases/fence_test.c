@@ -560,9 +560,7 @@ TEST_F(fence, who_waits_can_be_killed)
 	EXPECT_EQ(0, pagoda_fence_signal(self->fd, self->fence[0], 6));
 }
 
-/*
- * FENCE_DESTROY is refused while a thread waits for a value, which nothing could signal any more.
- */
+/* FENCE_DESTROY is refused while a thread waits for a value that the fence doesn't have. */
 TEST_F(fence, not_destroyed_while_waited_for)
 {
 	struct sleeper sleeper = {

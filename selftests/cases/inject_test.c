@@ -160,7 +160,9 @@ TEST_F(inject, content_survives)
 		EXPECT_EQ(0, state);
 		EXPECT_EQ(-1, pagoda_check(self->maps[n], self->keys[n], 0, self->size));
 	}
-	/* If the CPU reaches all of VRAM, it executes what the device can't: nothing is lost. */
+	/*
+	 * If the CPU reaches all of VRAM, the CPU executes what the device can't: nothing is lost.
+	 */
 	if (self->dev.vram.visible_size == self->dev.vram.size)
 		EXPECT_EQ(0, lost);
 

@@ -16,7 +16,9 @@
 #define ANN		1001
 #define BOB		1002
 #define NODE		"/tmp/pagoda-limits"
-/* First of the ids that a namespace's ids are mapped to, none of which is a user's. */
+/*
+ * First user id that the ids of a user namespace are mapped to; no test uses these ids elsewhere.
+ */
 #define MAPPED		100000
 #define MAX_SPACES	4096
 
@@ -146,8 +148,8 @@ static int write_file(const char *path, const char *text)
 }
 
 /*
- * The child of mapped_child(): as user ANN enters a new user namespace, takes its id @uid, and
- * makes VMs until ENOSPC. @first: some must be made, else none, as ANN's share is used up.
+ * The child of mapped_child(): as user ANN enters a new user namespace, takes the id @uid of it,
+ * and makes VMs until ENOSPC. @first: some must be made, else none, as ANN's share is used up.
  */
 static void mapped_user(int pipe_end, int heard, uid_t uid, bool first)
 {
@@ -157,7 +159,7 @@ static void mapped_user(int pipe_end, int heard, uid_t uid, bool first)
 	if (setresuid(ANN, ANN, ANN) || unshare(CLONE_NEWUSER))
 		_exit(10);
 	test_say(pipe_end);
-	/* The parent has written uid_map. */
+	/* Waits until the parent has written uid_map. */
 	if (read(heard, &byte, 1) != 1 || setresuid(uid, uid, uid))
 		_exit(11);
 	if (!!take_share(&error) != first || error != -ENOSPC)

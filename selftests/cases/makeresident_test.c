@@ -161,11 +161,11 @@ TEST_F(list, again_when_resident)
 	EXPECT_REFUSED(ENOENT, pagoda_make_resident(self->fd, twice, 3, 0, 0, NULL));
 	for (n = 0; n < 3; n++)
 		EXPECT_EQ(5, pagoda_list_count(self->fd, self->bos[n]));
-	/* With one allocation that isn't on the list yet. */
+	/* Now the request has an allocation that isn't on the list yet. */
 	ASSERT_EQ(0, list_make(self, 0, 4));
 	for (n = 0; n < 4; n++)
 		EXPECT_EQ(n < 3 ? 6 : 1, pagoda_list_count(self->fd, self->bos[n]));
-	/* With one allocation that was taken off the list, and so was evicted. */
+	/* Now one of the request's allocations was taken off the list, and so was evicted. */
 	ASSERT_EQ(0, list_evict(self, 3, 1));
 	EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, self->bos[3]));
 	ASSERT_EQ(0, list_make(self, 0, 4));
@@ -571,7 +571,7 @@ TEST_F(list, resident_when_executed)
 	}
 	for (n = 8; n < 20; n++)
 		EXPECT_EQ(0, list_check(self, n));
-	/* An allocation that is taken off the list is evicted: its addresses fault. */
+	/* An allocation that is taken off the list is evicted: jobs' accesses to it fault. */
 	ASSERT_EQ(0, list_evict(self, 0, 1));
 	list_job(&client, 1, 1);
 	ASSERT_EQ(0, pagoda_context_state(self->fd, client.context, &state));

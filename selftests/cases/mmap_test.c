@@ -329,7 +329,7 @@ TEST_F(map, part_of_it)
 	ASSERT_EQ(0, pagoda_mmap_offset(self->fd, self->handle, &offset));
 	part = mmap(NULL, 3 * page, PROT_READ, MAP_SHARED, self->fd, offset + 7 * page);
 	if (part == MAP_FAILED) {
-		/* A driver may refuse to map a part of an allocation, if mmap() itself does so. */
+		/* A driver may map whole allocations only, but then mmap() has to refuse a part. */
 		EXPECT_EQ(EINVAL, errno);
 		return;
 	}

@@ -184,7 +184,7 @@ TEST_F(offer, by_rank)
 		ASSERT_EQ(0, pagoda_offer(self->fd, &self->pieces[n], 1, ranks[n], 0));
 	for (n = 0; n < 7 && left < 6; n++) {
 		who = who_leaves(self->fd, self->size, self->pieces, 6);
-		/* The first time there may be room, and nothing has to leave. */
+		/* The first new allocation may find room, so that nothing leaves for it. */
 		if (who < 0 && !n)
 			continue;
 		PAGODA_PROVES(C169);
@@ -264,7 +264,7 @@ static int offer_prepared(int fd, const uint32_t *handle)
 	return ret;
 }
 
-/* A job finds the content of an allocation that was offered and evicted after SUBMIT. */
+/* A job finds the content of an allocation that was offered after SUBMIT. */
 TEST_F(offer, after_earlier_work)
 {
 	uint32_t listed[2], n, round;
@@ -471,7 +471,7 @@ TEST_F(offer, bad_arguments)
 	EXPECT_EQ(0, pagoda_set_priority(self->fd, handles[0], DRM_PAGODA_RESIDENCY_MAXIMUM));
 }
 
-/* Offered allocations free their memory when their handle is closed, or their file. */
+/* The memory of offered allocations is free when their handle, or their file, is closed. */
 TEST_F(offer, closed)
 {
 	uint32_t handle, n;

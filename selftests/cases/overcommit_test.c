@@ -179,10 +179,13 @@ static void worker_close(struct worker *worker)
 	client_close(&worker->client);
 }
 
-/* Maps a page of @handle @count times, so far apart that each needs a page table of its own. */
+/*
+ * Maps the first page of @handle at @count addresses so far apart that each needs a page table of
+ * its own.
+ */
 static int bind_far(struct client *client, uint32_t handle, uint32_t count)
 {
-	/* The last address is still within reach of page tables of two levels. */
+	/* All addresses are within reach of page tables of two levels. */
 	uint64_t step = 128 * PAGODA_MIB, at = client_data(client, MOST) + step;
 	uint32_t n;
 	int ret = 0;

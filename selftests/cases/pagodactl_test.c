@@ -361,7 +361,7 @@ TEST_F(pagodactl, top_as_json)
 	EXPECT_EQ(0, number(segment, "over"));
 	segment = find_text(mine, "name", "system");
 	EXPECT_EQ(2 * self->size, number(segment, "total"));
-	/* Resident with the evicted allocation is the copy kept of the one in VRAM. */
+	/* The evicted allocation is resident there, and the kept copy of the one in VRAM. */
 	EXPECT_EQ(3 * self->size, number(segment, "resident"));
 }
 
@@ -401,7 +401,7 @@ TEST_F(pagodactl, top_goes_on_until_stopped)
 		lines += byte == '\n';
 	EXPECT_EQ(3, lines);
 	EXPECT_EQ(0, kill(pid, SIGTERM));
-	/* pagodactl may still print: a full pipe must not keep it from ending. */
+	/* Reads what pagodactl still prints: a full pipe must not keep it from ending. */
 	while (read(output, &byte, 1) == 1)
 		;
 	EXPECT_EQ(0, test_child_status(pid));

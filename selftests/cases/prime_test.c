@@ -354,7 +354,10 @@ TEST_F(prime, refusals)
 	EXPECT_REFUSED(EINVAL, prime_import(self->fd, files[0], &theirs));
 	close(files[0]);
 	close(files[1]);
-	/* vgem can't import an allocation that only VRAM supports, or a tiled one; a client can. */
+	/*
+	 * vgem can't import an allocation that only VRAM supports, which another client can, or a
+	 * tiled one.
+	 */
 	dma_buf = prime_export(self->fd, handle);
 	EXPECT_REFUSED(EOPNOTSUPP, prime_import(self->vgem, dma_buf, &theirs));
 	EXPECT_EQ(0, prime_import(self->other, dma_buf, &theirs));
