@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VM_BIND: what is refused, and what it makes of addresses.
+ * VM_BIND: bad entries and arrays are refused as a whole, and the GPU finds at an address what the
+ * entries, applied in order, have mapped there, wherever the allocation moves.
  */
 #include "lib/vm_fixture.h"
 
@@ -137,7 +138,10 @@ TEST_F(vm, array_refusals)
 	EXPECT_REFUSED(E2BIG, pagoda_ioctl(self->fd, DRM_IOCTL_PAGODA_VM_BIND, &args));
 	EXPECT_REFUSED(ENOENT, pagoda_bind(self->other, self->vm.vm, entries, 1, 0, 0));
 	EXPECT_REFUSED(ENOENT, pagoda_bind(self->fd, self->vm.vm, entries, 1, UNKNOWN, 1));
-	/* COPY among others; and one bad entry undoes all. */
+	/*
+	 * A MAP with a COPY, which has to stand alone, then with an UNMAP that has a handle: both
+	 * arrays are refused, and nothing is mapped.
+	 */
 	entries[1].type = DRM_PAGODA_BIND_COPY;
 	entries[1].handle = 0;
 	entries[1].offset = self->here + PAGODA_MIB;
@@ -161,7 +165,7 @@ TEST_F(vm, shows_parts_of_allocations)
 	ASSERT_NE(0, handle);
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->vm.vm, handle, here, 0, 8 * page));
-	/* The same bytes at another address, and across the end of a table. */
+	/* Two of the pages are mapped again, across the end of a page table. */
 	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->vm.vm, handle, here + 4 * PAGODA_MIB - page,
 				     3 * page, 2 * page));
 	ASSERT_EQ(0, settle(self));
@@ -171,7 +175,7 @@ TEST_F(vm, shows_parts_of_allocations)
 	EXPECT_FAULT(here + 8 * page);
 	EXPECT_WORD(103, here + 4 * PAGODA_MIB - page);
 	EXPECT_WORD(104, here + 4 * PAGODA_MIB);
-	/* A hole, zeros, and something else in the middle. */
+	/* Page 1 is unmapped, page 3 is unmapped and becomes zeros, page 5 maps page 0. */
 	ASSERT_EQ(0, pagoda_bind_range(self->fd, self->vm.vm, DRM_PAGODA_BIND_UNMAP,
 				       here + page, page));
 	EXPECT_REFUSED(EEXIST, pagoda_bind_range(self->fd, self->vm.vm, DRM_PAGODA_BIND_MAP_ZERO,
@@ -188,7 +192,7 @@ TEST_F(vm, shows_parts_of_allocations)
 	EXPECT_WORD(104, here + 4 * page);
 	EXPECT_WORD(100, here + 5 * page);
 	EXPECT_WORD(106, here + 6 * page);
-	/* What is left of it follows moves as the whole did. */
+	/* What is left of the mapping follows moves of its allocation as the whole mapping did. */
 	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 	ASSERT_EQ(0, settle(self));
 	EXPECT_FAULT(here);
@@ -220,7 +224,7 @@ TEST_F(vm, flags_reach_the_tables)
 	if (!self->space)
 		return;
 	ASSERT_EQ(0, translate(self->space, self->here, &segment, &address, &flags));
-	/* VALID, READ_ONLY and NO_EXECUTE as the device has them. */
+	/* Of the low five bits of the entry only VALID, READ_ONLY and NO_EXECUTE are set. */
 	EXPECT_EQ(0x19, flags & 0x1f);
 }
 
@@ -247,7 +251,9 @@ TEST_F(vm, arrays_are_applied_in_order)
 		EXPECT_WORD(1000 + count - n, here + n * page);
 }
 
-/* Copies of copies: each of the array sees what the ones before it made. */
+/*
+ * The entries of an array of COPYs are a chain: each copies the mappings that the one before made.
+ */
 TEST_F(vm, copies_in_chains)
 {
 	uint64_t page = self->dev.page, here = self->here, step = 2 * PAGODA_MIB;
@@ -268,7 +274,7 @@ TEST_F(vm, copies_in_chains)
 	ASSERT_EQ(0, settle(self));
 	for (n = 0; n < 16; n++)
 		EXPECT_WORD(2015 - n, here + ARRAY_SIZE(entries) * step + n * page);
-	/* All of them follow. */
+	/* The last copy follows moves of the allocation, too. */
 	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 	ASSERT_EQ(0, settle(self));
 	EXPECT_FAULT(here + ARRAY_SIZE(entries) * step);

@@ -26,7 +26,7 @@ FIXTURE_SETUP(budget)
 	self->fd = self->dev.fd;
 	self->other = pagoda_open();
 	ASSERT_LE(0, self->other);
-	/* Of what others leave behind nothing may be missed, or counted. */
+	/* Waits until memory of closed clients is freed, so that it changes no number here. */
 	self->vram = test_vram_settled(self->other, 0);
 	self->aperture = test_aperture_settled(self->other, 0);
 	self->size = self->dev.vram.size / 32;
@@ -40,7 +40,7 @@ FIXTURE_TEARDOWN(budget)
 	close(self->other);
 }
 
-/* What can't be asked for is more than anything can be. */
+/* Returns what QUERY_MEMORY_INFO answers; if it fails all members are their largest value. */
 static struct drm_pagoda_query_memory_info info_of(int fd, uint32_t group)
 {
 	struct drm_pagoda_query_memory_info info;
@@ -80,7 +80,10 @@ static int create_many(int fd, uint64_t size, uint32_t *handles, uint32_t count)
 	return ret;
 }
 
-/* Memory of what was closed comes back when the last copy is done. */
+/*
+ * Returns the usage once it is @expected, or after TEST_PATIENCE what it is: memory of closed
+ * allocations is freed when the last copy from it is done.
+ */
 static uint64_t usage_settled(int fd, uint32_t group, uint64_t expected)
 {
 	return test_settled(fd, group, usage, expected);
@@ -105,7 +108,7 @@ TEST_F(budget, usage_is_what_is_resident)
 	EXPECT_EQ(0, usage(self->fd, LOCAL));
 	EXPECT_EQ(0, usage(self->fd, NON_LOCAL));
 	for (n = 0; n < 9; n++) {
-		/* Made, it is nowhere yet. */
+		/* A new allocation is in no segment yet, and adds nothing to the usage. */
 		ASSERT_EQ(0, pagoda_create(self->fd, (n + 1) * page, CPU, places[n % 3],
 					   &handles[n]));
 		EXPECT_EQ(sum[LOCAL], usage(self->fd, LOCAL));
@@ -118,7 +121,7 @@ TEST_F(budget, usage_is_what_is_resident)
 	}
 	EXPECT_EQ((1 + 3 + 4 + 6 + 7 + 9) * page, sum[LOCAL]);
 	EXPECT_EQ((2 + 5 + 8) * page, sum[NON_LOCAL]);
-	/* Others have nothing of it. */
+	/* The allocations add nothing to the usage of another client. */
 	EXPECT_EQ(0, usage(self->other, LOCAL));
 	for (n = 0; n < 9; n++) {
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, handles[n]));
@@ -128,7 +131,7 @@ TEST_F(budget, usage_is_what_is_resident)
 	}
 }
 
-/* What the driver allocates for a client is the client's. */
+/* The usage has page tables of the client's VMs and save areas of its contexts, too. */
 TEST_F(budget, usage_has_tables_and_save_areas)
 {
 	struct client client;
@@ -162,7 +165,7 @@ TEST_F(budget, others_and_the_budget)
 	uint64_t pool = budget(self->other, LOCAL);
 	uint32_t handles[MOST], n;
 
-	/* A single client may have all that isn't the kernel's. */
+	/* While no client wants anything, the budget is the pool: VRAM but a 32nd. */
 	EXPECT_GE(self->dev.vram.size, pool);
 	EXPECT_LE(self->dev.vram.size / 32 * 31 - self->dev.page, pool);
 	EXPECT_LE(32 * PAGODA_MIB, budget(self->other, NON_LOCAL));
@@ -171,10 +174,13 @@ TEST_F(budget, others_and_the_budget)
 	for (n = 0; n < MOST; n++) {
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handles[n]));
 		EXPECT_EQ(pool, budget(self->fd, LOCAL));
-		/* What one wants the other can't have, until each has half. */
+		/*
+		 * What this client wants is taken from the other's budget, down to half of the
+		 * pool.
+		 */
 		EXPECT_EQ(pool - (n + 1) * self->size, budget(self->other, LOCAL));
 	}
-	/* One that wants nothing from VRAM. */
+	/* Neither client wants anything of the aperture: its budgets are equal. */
 	EXPECT_EQ(budget(self->fd, NON_LOCAL), budget(self->other, NON_LOCAL));
 	for (n = 0; n < MOST; n++)
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, handles[n]));
@@ -216,12 +222,12 @@ TEST_F(budget, reservations)
 	EXPECT_EQ(most, reserved(self->fd, LOCAL));
 	EXPECT_EQ(most, available(self->fd, LOCAL));
 	EXPECT_EQ(mine, budget(self->fd, LOCAL));
-	/* Others can't have it, nor reserve it once more. */
+	/* The reservation is taken from the other's budget, and can't be reserved again. */
 	EXPECT_EQ((theirs - most) / self->dev.page * self->dev.page, budget(self->other, LOCAL));
 	EXPECT_EQ(0, available(self->other, LOCAL));
 	EXPECT_REFUSED(EDQUOT, pagoda_set_reservation(self->other, LOCAL, 1));
 	EXPECT_EQ(0, pagoda_set_reservation(self->other, NON_LOCAL, 1));
-	/* Instead of what it was before. */
+	/* A reservation replaces the client's earlier one. */
 	ASSERT_EQ(0, pagoda_set_reservation(self->fd, LOCAL, self->dev.page));
 	EXPECT_EQ(mine, budget(self->fd, LOCAL));
 	EXPECT_EQ(theirs - self->dev.page, budget(self->other, LOCAL));
@@ -231,7 +237,7 @@ TEST_F(budget, reservations)
 	EXPECT_EQ(theirs, budget(self->other, LOCAL));
 }
 
-/* With the file its reservation goes, and its usage. */
+/* When a file is closed, its reservation and its usage count no more in other clients' budgets. */
 TEST_F(budget, closed_files_leave_nothing)
 {
 	uint64_t mine = budget(self->fd, LOCAL), most = available(self->fd, LOCAL);
@@ -250,7 +256,7 @@ TEST_F(budget, closed_files_leave_nothing)
 
 /* --- not over the budget -------------------------------------------------------------------- */
 
-/* The other client reserves what leaves this one a budget of @count allocations and a half. */
+/* Has self->other reserve so much that the budget of self->fd is @count allocations and a half. */
 static int leave_room_for(struct _test_data_budget *self, uint32_t count)
 {
 	uint64_t room = count * self->size + self->size / 2;
@@ -275,7 +281,7 @@ TEST_F(budget, deny_overbudget)
 		EXPECT_EQ(0, pagoda_list_count(self->fd, handles[n]));
 		EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, handles[n]));
 	}
-	/* In two parts: the second finds what was accepted of the first, done or not. */
+	/* Accepted entries count, paged in or not: 6 more are too many, 5 more aren't. */
 	ASSERT_EQ(0, pagoda_list_add(self->fd, queue, handles, 15, DENY, &value, &trim));
 	EXPECT_EQ(0, trim);
 	EXPECT_REFUSED(ENOMEM, pagoda_list_add(self->fd, queue, handles + 15, 6, DENY, &value,
@@ -286,11 +292,11 @@ TEST_F(budget, deny_overbudget)
 	used = usage(self->fd, LOCAL);
 	EXPECT_EQ(20 * self->size, used);
 	EXPECT_GE(budget(self->fd, LOCAL), used);
-	/* Without the flag it may. */
+	/* Without DENY_OVERBUDGET a request may exceed the budget. */
 	ASSERT_EQ(0, pagoda_list_add(self->fd, queue, handles + 20, 1, 0, &value, &trim));
 	ASSERT_EQ(0, value ? pagoda_syncobj_wait(self->fd, timeline, value, LIMIT) : 0);
 	EXPECT_LT(budget(self->fd, LOCAL), usage(self->fd, LOCAL));
-	/* What is there already asks for nothing. */
+	/* Entries that the client wants already add nothing, and aren't refused over the budget. */
 	EXPECT_EQ(0, pagoda_list_add(self->fd, queue, handles, 21, DENY, &value, &trim));
 	EXPECT_REFUSED(ENOMEM, pagoda_list_add(self->fd, queue, handles + 21, 1, DENY, &value,
 					       &trim));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits and protection by control groups: the dmem controller. Clients in groups compete for
- * VRAM that holds sixteen of their allocations; what is taken from which, and what each group is
- * charged for, is exact.
+ * The dmem cgroup controller: its maximum and its protection (min, low) for the regions VRAM and
+ * aperture. Clients, one in each group, compete for VRAM that holds sixteen of their allocations;
+ * the tests check exactly which allocations leave and what each group is charged for. The last test
+ * unplugs the device.
  */
 #include "lib/dmem_fixture.h"
 #include "lib/unplug_fixture.h"
@@ -21,7 +22,10 @@ FIXTURE(dmem) {
 	struct member members[MEMBERS];
 };
 
-/* Where the groups are: the kernel counts protection from the closest common ancestor. */
+/*
+ * @nested: the groups have a parent other than the root. The kernel counts protection below the
+ * closest common ancestor of the two groups concerned.
+ */
 FIXTURE_VARIANT(dmem) {
 	bool nested;
 };
@@ -51,7 +55,7 @@ FIXTURE_SETUP(dmem)
 	}
 }
 
-/* A group whose clients are gone has nothing, and can be removed. */
+/* Ends all clients: then the groups are charged for nothing, and can be removed. */
 FIXTURE_TEARDOWN(dmem)
 {
 	uint32_t n;
@@ -95,7 +99,7 @@ TEST_F(dmem, segments_are_regions)
 	const uint64_t vram = group_read("", "dmem.capacity", "vram", NULL);
 
 	EXPECT_EQ(self->dev.aperture.size, group_read("", "dmem.capacity", "aperture", NULL));
-	/* With the reserve of the driver. */
+	/* The region has the driver's reserve, too, which dev.vram.size hasn't. */
 	EXPECT_LE(self->dev.vram.size, vram);
 	if (parameter("vram_mb"))
 		EXPECT_EQ(parameter("vram_mb"), vram);
@@ -120,7 +124,7 @@ TEST_F(dmem, charge_follows_moves)
 	EXPECT_EQ(PIECES(1), group_aperture(GROUP(A)));
 	ASSERT_EQ(0, ASK(A, RESIDENT, 2, 0));
 	EXPECT_EQ(PIECES(2), group_vram(GROUP(A)));
-	/* Again changes nothing. */
+	/* MAKE_RESIDENT of what is resident already charges nothing. */
 	ASSERT_EQ(0, ASK(A, RESIDENT, 2, 0));
 	EXPECT_EQ(PIECES(2), group_vram(GROUP(A)));
 	ASSERT_EQ(0, ASK(A, EVICT, 0, 0));
@@ -140,7 +144,10 @@ TEST_F(dmem, charge_follows_moves)
 	EXPECT_EQ(0, group_aperture(GROUP(B)));
 }
 
-/* The neighbour's pieces leave for B, and B isn't charged for where they are. */
+/*
+ * Four of the neighbour's allocations leave VRAM for B's, and go to plain system memory: neither B
+ * nor the neighbour is charged for aperture, though that is their eviction segment.
+ */
 TEST_F(dmem, eviction_charges_no_other)
 {
 	uint32_t n;
@@ -159,7 +166,7 @@ TEST_F(dmem, eviction_charges_no_other)
 	EXPECT_EQ(0, member_check(MEMBER(NEIGHBOUR), 0, 6));
 }
 
-/* What comes back by itself is charged to the group it is of, up to its maximum. */
+/* Promotion, which brings back what A lost to B, charges A's group, and stops at its maximum. */
 TEST_F(dmem, brought_back)
 {
 	ASSERT_EQ(0, member_bring(MEMBER(A), 0, 6, PAGODA_IN_VRAM));
@@ -176,7 +183,7 @@ TEST_F(dmem, brought_back)
 	EXPECT_EQ(0, member_check(MEMBER(A), 0, 6));
 }
 
-/* With a residency list, which a work item brings. */
+/* Allocations on a residency list, brought by a work item, are charged to the client's group. */
 TEST_F(dmem, residency_list)
 {
 	ASSERT_EQ(0, member_make(MEMBER(A), 0, 3));
@@ -185,7 +192,10 @@ TEST_F(dmem, residency_list)
 	EXPECT_EQ(3, member_in_vram(MEMBER(A), 0, 3));
 }
 
-/* A VM's own, and what a submission lists, as soon as it is made. */
+/*
+ * SUBMIT brings allocations private to the VM and those that it lists to VRAM, also after they were
+ * evicted, and charges the client's group.
+ */
 TEST_F(dmem, submission)
 {
 	uint64_t tables, usage;
@@ -196,13 +206,13 @@ TEST_F(dmem, submission)
 	ASSERT_EQ(0, ASK(A, PRIVATE, 0, 0));
 	ASSERT_EQ(0, ASK(A, CREATE, 1, PAGODA_IN_VRAM));
 	ASSERT_EQ(0, ASK(A, SUBMIT, 0, 0));
-	/* Page tables, and what the context is saved in, are the client's. */
+	/* Page tables and the context's save area are charged to the client's group, too. */
 	tables = group_vram(GROUP(A)) - PIECES(1);
 	EXPECT_GT(PIECES(1), tables);
 	EXPECT_EQ(PIECES(1) + tables, ASK(A, USAGE, 0, 0));
 	ASSERT_EQ(0, ASK(A, SUBMIT, 1, 0));
 	EXPECT_EQ(PIECES(2) + tables, group_vram(GROUP(A)));
-	/* Others drive both out; the next submission brings what it uses. */
+	/* B's allocations evict both of A's; A's next submission brings both back. */
 	ASSERT_EQ(0, member_make(MEMBER(B), 0, SLOTS - 1));
 	ASSERT_EQ(0, ASK(B, RESIDENT_ALL, 0, SLOTS - 1));
 	EXPECT_EQ(0, member_in_vram(MEMBER(A), 0, 2));
@@ -212,7 +222,10 @@ TEST_F(dmem, submission)
 	EXPECT_EQ(usage, group_settled(GROUP(A), group_vram, usage));
 }
 
-/* One that waits is made by a work item: the charge, and the maximum, are the client's. */
+/*
+ * A submission that waits is prepared later, by a work item: its memory is charged to the client's
+ * group all the same, and is limited by that group's maximum.
+ */
 TEST_F(dmem, submission_that_waits)
 {
 	uint64_t before;
@@ -249,7 +262,10 @@ TEST_F(dmem, death_gives_all_back)
 
 /* --- max ---------------------------------------------------------------------------------- */
 
-/* There is room in VRAM, and others' pieces are older: the client takes its own. */
+/*
+ * A client at its group's maximum evicts its own allocations, though VRAM has room and the
+ * neighbour's allocations are older.
+ */
 TEST_F(dmem, max_is_a_matter_of_the_group)
 {
 	uint32_t n;
@@ -269,7 +285,10 @@ TEST_F(dmem, max_is_a_matter_of_the_group)
 	EXPECT_EQ(0, member_check(MEMBER(NEIGHBOUR), 0, 4));
 }
 
-/* The same when VRAM is full, and with what the neighbour offered. */
+/*
+ * A client at its group's maximum evicts its own allocations, also when VRAM has room for just one
+ * more, and even if the neighbour has offered an allocation.
+ */
 TEST_F(dmem, max_in_full_vram)
 {
 	uint32_t n;
@@ -290,7 +309,7 @@ TEST_F(dmem, max_in_full_vram)
 	EXPECT_EQ(0, member_check(MEMBER(A), 0, 8));
 }
 
-/* A list that can't be within the maximum is refused, and costs no other client anything. */
+/* MAKE_RESIDENT of more than the group's maximum is refused and evicts nothing of others. */
 TEST_F(dmem, max_refuses)
 {
 	ASSERT_EQ(0, member_bring(MEMBER(NEIGHBOUR), 0, 8, PAGODA_IN_VRAM));
@@ -304,7 +323,7 @@ TEST_F(dmem, max_refuses)
 	ASSERT_EQ(0, group_limit(GROUP(B), "dmem.max", "vram", 0));
 	ASSERT_EQ(0, ASK(B, CREATE, 0, PAGODA_IN_VRAM));
 	EXPECT_EQ(-ENOMEM, ASK(B, RESIDENT, 0, 0));
-	/* The next segment will do. */
+	/* An allocation that the aperture supports, too, is resident there instead. */
 	ASSERT_EQ(0, ASK(B, CREATE, 1, PAGODA_IN_VRAM | PAGODA_IN_APERTURE));
 	ASSERT_EQ(0, ASK(B, RESIDENT, 1, 0));
 	EXPECT_EQ(DRM_PAGODA_SEGMENT_APERTURE, ASK(B, WHERE, 1, 0));
@@ -313,7 +332,7 @@ TEST_F(dmem, max_refuses)
 	EXPECT_EQ(8, member_in_vram(MEMBER(NEIGHBOUR), 0, 8));
 }
 
-/* Those of the least priority leave, and nothing of others. */
+/* A lower maximum evicts from its own group only, and allocations of low priority first. */
 TEST_F(dmem, max_lowered)
 {
 	uint32_t n;
@@ -348,7 +367,7 @@ TEST_F(dmem, min_is_kept)
 		ASSERT_LE(PIECES(6), group_vram(GROUP(A)));
 	}
 	EXPECT_EQ(PIECES(8), group_vram(GROUP(A)) + group_vram(GROUP(B)) - PIECES(8));
-	/* All at once leaves the pressing client nothing of its own to give up. */
+	/* Ten of B's at once and A's six protected ones fill VRAM: A's others have to leave. */
 	ASSERT_EQ(0, ASK(B, RESIDENT_ALL, 0, 10));
 	EXPECT_EQ(PIECES(6), group_settled(GROUP(A), group_vram, PIECES(6)));
 	EXPECT_EQ(-ENOMEM, ASK(B, RESIDENT_ALL, 0, 11));
@@ -357,7 +376,7 @@ TEST_F(dmem, min_is_kept)
 	EXPECT_EQ(0, member_check(MEMBER(A), 0, 8));
 }
 
-/* What is offered is protected as well as anything else. */
+/* dmem.min protects offered allocations, too. Without protection these leave first. */
 TEST_F(dmem, min_keeps_offers)
 {
 	uint32_t n;
@@ -373,7 +392,7 @@ TEST_F(dmem, min_keeps_offers)
 	EXPECT_EQ(DRM_PAGODA_RECLAIM_OK, ASK(A, RECLAIM, 0, 0));
 	EXPECT_EQ(0, member_check(MEMBER(A), 0, 1));
 	ASSERT_EQ(0, ASK(A, OFFER, 0, 0));
-	/* Unprotected it goes first, before what B has that is older. */
+	/* Without protection A's offered allocations leave before any of B's. */
 	ASSERT_EQ(0, group_limit(GROUP(A), "dmem.min", "vram", 0));
 	for (n = 0; n < 4; n++)
 		ASSERT_EQ(0, ASK(B, RESIDENT, n, 0));
@@ -382,7 +401,10 @@ TEST_F(dmem, min_keeps_offers)
 	EXPECT_EQ(DRM_PAGODA_RECLAIM_DISCARDED, ASK(A, RECLAIM, 1, 0));
 }
 
-/* Older, and yet the last to go: A is protected, the neighbour isn't. */
+/*
+ * With dmem.low A's allocations, though the oldest, leave only when the neighbour, which has no
+ * protection, has none left in VRAM.
+ */
 TEST_F(dmem, low_goes_last)
 {
 	ASSERT_EQ(0, group_limit(GROUP(A), "dmem.low", "vram", PIECES(6)));
@@ -401,7 +423,10 @@ TEST_F(dmem, low_goes_last)
 
 /* --- nested groups ------------------------------------------------------------------------ */
 
-/* The parent's maximum is for all its children, which page against each other only. */
+/*
+ * The parent's maximum limits its children together: they evict allocations of each other, and none
+ * of a client outside of the parent. A child's dmem.min protects from the other child.
+ */
 TEST_F(dmem, parent)
 {
 	char outside[96];
@@ -426,7 +451,7 @@ TEST_F(dmem, parent)
 	EXPECT_EQ(PIECES(2), group_vram(GROUP(A)));
 	EXPECT_EQ(2, member_in_vram(MEMBER(A), 4, 6));
 	EXPECT_EQ(6, member_in_vram(&m, 0, 6));
-	/* Protection by a child counts against the other. */
+	/* B's dmem.min protects B's allocations from A, which evicts its own instead. */
 	EXPECT_EQ(0, group_limit(self->top, "dmem.min", "vram", PIECES(6)));
 	EXPECT_EQ(0, group_limit(GROUP(B), "dmem.min", "vram", PIECES(4)));
 	for (n = 0; n < 6; n++)
@@ -443,7 +468,10 @@ TEST_F(dmem, parent)
 
 /* --- unplugging --------------------------------------------------------------------------- */
 
-/* Charges last as long as the files do, and the regions as well. */
+/*
+ * Groups stay charged for an unplugged device, whose regions stay, until its files are closed. A
+ * device that is bound again has new regions.
+ */
 TEST_F(dmem, unplugged)
 {
 	char name[64];
@@ -453,7 +481,7 @@ TEST_F(dmem, unplugged)
 	ASSERT_EQ(0, member_bring(MEMBER(A), 0, 4, PAGODA_IN_VRAM));
 	ASSERT_EQ(0, member_bring(MEMBER(A), 4, 6, PAGODA_IN_APERTURE));
 	ASSERT_EQ(0, device_unbind(name));
-	/* There is nothing to evict with. */
+	/* The maximum may still be lowered, but nothing can be evicted for it. */
 	EXPECT_EQ(0, group_limit(GROUP(A), "dmem.max", "vram", PIECES(1)));
 	EXPECT_EQ(0, group_limit(GROUP(A), "dmem.max", "aperture", 0));
 	close(self->dev.fd);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The file that tells of events: budgets, what should be trimmed, content and devices that are
- * lost. Nothing here depends on when the kernel gets to it: what has to come is waited for.
+ * Files of EVENTS: what a client reads of BUDGET_CHANGED, TRIM, EVICTED, CONTENT_LOST and
+ * DEVICE_LOST, how often, and when a file ends. Events that the kernel may report late are waited
+ * for, however long that takes.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -45,7 +46,7 @@ FIXTURE_SETUP(events)
 	self->fd = self->dev.fd;
 	self->other = pagoda_open();
 	ASSERT_LE(0, self->other);
-	/* No other client gives back anything: budgets change when the test does something. */
+	/* No memory of earlier clients is left: only what the test does changes budgets. */
 	ASSERT_EQ(0, test_vram_settled(self->other, 0));
 	ASSERT_EQ(0, test_aperture_settled(self->other, 0));
 	self->size = self->dev.vram.size / 32;
@@ -69,7 +70,10 @@ static int read_one(int events, struct drm_pagoda_event *event)
 	return got < 0 ? -errno : got;
 }
 
-/* Waits for one of a type, whatever comes before it. */
+/*
+ * Reads events, and drops them, until one of @type comes. Returns 0 or a negative errno: -ENODEV if
+ * the file ends before.
+ */
 static int wait_for(int events, uint32_t type, struct drm_pagoda_event *event)
 {
 	int ret;
@@ -105,7 +109,7 @@ TEST_F(events, budget_changed)
 	EXPECT_EQ(before - self->most, event.value);
 	EXPECT_EQ(budget(self->fd), event.value);
 	EXPECT_FALSE(is_readable(self->events, 0));
-	/* Of many changes at a time the last one is told, and few others. */
+	/* A hundred changes are reported as one to three, the last one with the last value. */
 	for (n = 0; n < 100; n++)
 		ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, (1 + n % 5) * self->size));
 	do {
@@ -114,7 +118,7 @@ TEST_F(events, budget_changed)
 	} while (event.value != before - 5 * self->size);
 	EXPECT_LE(1, count);
 	EXPECT_GE(3, count);
-	/* What the client does itself is no news. */
+	/* The client's own reservation is no event, the end of the other client's is one. */
 	ASSERT_EQ(0, pagoda_set_reservation(self->fd, LOCAL, self->dev.page));
 	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, 0));
 	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
@@ -136,13 +140,16 @@ TEST_F(events, trim)
 	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_TRIM, &event));
 	EXPECT_EQ(LOCAL, event.group);
 	EXPECT_EQ(usage(self->fd) - budget(self->fd), event.value);
-	/* That much is evicted: it isn't over any more. */
+	/* When the bytes of the event are evicted, the client isn't over its budget any more. */
 	for (n = 0; n * self->size < event.value; n++)
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, self->bos[n]));
 	EXPECT_GE(budget(self->fd), usage(self->fd));
 }
 
-/* Bytes that a listener is told had to leave VRAM, until it has nothing more to say. */
+/*
+ * Reads all events that there are now. Returns the bytes of the EVICTED ones together, or -1 if a
+ * read fails or one of them is of another segment group.
+ */
 static int64_t read_evicted(int events)
 {
 	struct drm_pagoda_event event;
@@ -160,7 +167,7 @@ static int64_t read_evicted(int events)
 	return bytes;
 }
 
-/* A client's residency list; @timeline is of the queue's values. */
+/* A client's paging queue, which changes its residency list; @timeline has the queue's values. */
 struct list {
 	int fd;
 	uint32_t queue;
@@ -181,7 +188,10 @@ static int list_make(const struct list *list, const uint32_t *handles, uint32_t 
 	return ret || !value ? ret : pagoda_syncobj_wait(list->fd, list->timeline, value, LIMIT);
 }
 
-/* Brings an allocation to VRAM, on no list, that is so large that half of VRAM has to leave. */
+/*
+ * Makes a new allocation of three quarters of VRAM resident, on no residency list: of allocations
+ * that fill half of VRAM at least half has to leave.
+ */
 static int press(int fd, const struct test_device *dev, uint32_t *handle)
 {
 	int ret = pagoda_create_vram(fd, dev->vram.size / 4 * 3, handle);
@@ -190,8 +200,8 @@ static int press(int fd, const struct test_device *dev, uint32_t *handle)
 }
 
 /*
- * When allocations of a list leave for another client, the list's owner is told of their bytes
- * once the other client has its room.
+ * When allocations on a client's residency list leave VRAM for another client, the first client is
+ * told of their bytes by the time that the other client's call returns.
  */
 TEST_F(events, evicted)
 {
@@ -208,16 +218,20 @@ TEST_F(events, evicted)
 	ASSERT_EQ(0, list_make(&list, self->bos, PIECES));
 	EXPECT_EQ(0, read_evicted(self->events));
 	ASSERT_EQ(0, press(self->other, &self->dev, &large));
-	/* Nothing of the list leaves for another reason. */
+	/* All evictions that fdinfo counts are reported: none had another reason. */
 	ASSERT_EQ(0, pagoda_fdinfo_self(self->fd, &info));
 	EXPECT_LE(PIECES / 4, info.evictions);
 	EXPECT_EQ(info.evictions * self->size, read_evicted(self->events));
-	/* The list comes back; the large allocation is on no list, so its leaving is no event. */
+	/* The list comes back and the large allocation leaves: no event, as it is on no list. */
 	ASSERT_EQ(0, list_make(&list, self->bos, PIECES));
 	EXPECT_NE(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->other, large));
 	EXPECT_EQ(0, read_evicted(theirs));
 	EXPECT_EQ(0, read_evicted(self->events));
-	/* A removal that the owner asked for is no event, and nothing else comes to VRAM for it. */
+	/*
+	 * Evictions that the client asks for are no event. The large allocation is closed before,
+	 * so that promotion can't bring it to VRAM; each allocation was added twice, and so is
+	 * removed twice.
+	 */
 	ASSERT_EQ(0, pagoda_close(self->other, large));
 	for (n = 0; n < 2; n++)
 		ASSERT_EQ(0, pagoda_list_remove(self->fd, list.queue, self->bos, PIECES, 0,
@@ -228,7 +242,7 @@ TEST_F(events, evicted)
 	close(theirs);
 }
 
-/* Only clients with the allocation on their list are told, whichever client is charged. */
+/* Clients with the allocation on their residency list are told, not the client that made it. */
 TEST_F(events, evicted_shared)
 {
 	int third = pagoda_open(), dma_buf, theirs;
@@ -248,7 +262,7 @@ TEST_F(events, evicted_shared)
 	ASSERT_EQ(0, press(third, &self->dev, &large));
 	EXPECT_EQ(0, read_evicted(self->events));
 	EXPECT_EQ(self->dev.vram.size / 2, read_evicted(theirs));
-	/* On both lists. */
+	/* The allocation is on the residency lists of both clients: both are told. */
 	ASSERT_EQ(0, list_make(&lists[0], &mine, 1));
 	ASSERT_EQ(0, pagoda_make_resident_wait(third, large));
 	EXPECT_EQ(self->dev.vram.size / 2, read_evicted(self->events));
@@ -283,7 +297,9 @@ TEST_F(events, reset)
 	EXPECT_LE(2, event.value);
 }
 
-/* Each event file reports; one that isn't read holds up no other. */
+/*
+ * Each of a client's event files reports the event, whether another one was read or closed or not.
+ */
 TEST_F(events, several)
 {
 	struct drm_pagoda_event event, all[8];
@@ -294,7 +310,7 @@ TEST_F(events, several)
 	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, self->most));
 	ASSERT_EQ(0, wait_for(second, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
 	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
-	/* It was its own doing, and not on its budget. */
+	/* A client's own reservation doesn't change its budget: the other client has no event. */
 	EXPECT_FALSE(is_readable(theirs, 0));
 	close(second);
 	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, 0));
@@ -320,7 +336,9 @@ static void *reader_run(void *arg)
 	return NULL;
 }
 
-/* A file of EVENTS outlives its client: what was told is there, then the file ends. */
+/*
+ * After the DRM file is closed a file of EVENTS gives the events from before; then read() gives 0.
+ */
 TEST_F(events, after_the_client)
 {
 	struct drm_pagoda_event event;
@@ -338,7 +356,7 @@ TEST_F(events, after_the_client)
 	EXPECT_EQ(0, left);
 	close(events);
 
-	/* So it does for a reader that sleeps. */
+	/* A read() that sleeps when the DRM file is closed gives 0, too. */
 	third = pagoda_open();
 	reader.events = pagoda_events(third, 0);
 	ASSERT_LE(0, reader.events);
@@ -363,7 +381,7 @@ TEST_F(events, refused)
 	EXPECT_EQ(-1, read(nonblock, &event, sizeof(event) - 1));
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(-1, write(nonblock, &event, sizeof(event)));
-	/* What couldn't be given is still there. */
+	/* An event that read() couldn't copy (EFAULT) isn't lost: the next read() gives it. */
 	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, self->most));
 	ASSERT_TRUE(is_readable(nonblock, -1));
 	EXPECT_EQ(-1, read(nonblock, (void *)16, sizeof(event)));

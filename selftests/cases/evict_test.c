@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Over-commitment: more bytes in use than VRAM has, by one process and by several, with every
- * byte verified; and processes that end in the middle of it.
+ * Over-commitment: one process, its threads, and several processes use more bytes than VRAM has,
+ * and every byte is verified. Allocations are closed while they move, and processes killed while
+ * they work.
  */
 #include <pthread.h>
 
@@ -9,7 +10,7 @@
 
 #define SEED		23
 #define BUSY_LIMIT	(60 * PAGODA_SEC)
-/* Slow machines do less of the same. */
+/* Nanoseconds after which work ends even if not all of it is done: slow machines do less. */
 #define WORK_LIMIT	(PAGODA_SEC * 3 / 2)
 
 struct item {
@@ -19,7 +20,9 @@ struct item {
 	uint8_t *map;
 };
 
-/* Allocations whose content is known, and what draws them. */
+/*
+ * Allocations with known content; @state: of the random numbers that choose sizes and allocations.
+ */
 struct pool {
 	int fd;
 	uint64_t seed;
@@ -68,7 +71,7 @@ FIXTURE_TEARDOWN(evict)
 	close(self->fd);
 }
 
-/* Adds an allocation of @size bytes, written once. */
+/* Adds an allocation of @size bytes to @pool and has the CPU write its content. */
 static int pool_add(struct pool *pool, uint64_t size)
 {
 	struct item *items = realloc(pool->items, (pool->count + 1) * sizeof(*items));
@@ -95,14 +98,16 @@ static int pool_add(struct pool *pool, uint64_t size)
 	return 0;
 }
 
-/* Sizes from @low to @high, whole pages, until @total is reached. */
+/*
+ * Adds allocations of @low to @high bytes, in whole pages, until they have @total bytes together.
+ */
 static int pool_fill(struct pool *pool, uint64_t total, uint64_t low, uint64_t high)
 {
 	uint64_t bytes = 0, size;
 	int ret = 0;
 
 	while (!ret && bytes < total) {
-		/* As many small ones as large ones: the number of bits is drawn first. */
+		/* Small sizes are as frequent as large ones: an upper bound is drawn first. */
 		size = high;
 		if (high > low) {
 			size = low << (pagoda_random(&pool->state) % 13);
@@ -115,7 +120,7 @@ static int pool_fill(struct pool *pool, uint64_t total, uint64_t low, uint64_t h
 	return ret;
 }
 
-/* When other processes use the memory the call may have to be repeated. */
+/* Repeats MAKE_RESIDENT while it answers EBUSY, as it may if other processes use the memory. */
 static int make_resident_retry(int fd, const uint32_t *handles, uint32_t count)
 {
 	int64_t end = pagoda_now() + BUSY_LIMIT;
@@ -129,7 +134,10 @@ static int make_resident_retry(int fd, const uint32_t *handles, uint32_t count)
 	return ret;
 }
 
-/* A list of different members, at most @limit bytes together. */
+/*
+ * Chooses up to @most different allocations of @pool with at most @limit bytes together, but always
+ * one. Returns their number.
+ */
 static uint32_t pool_draw(struct pool *pool, uint64_t limit, uint32_t *handles, uint32_t most)
 {
 	uint32_t at = pagoda_random(&pool->state) % pool->count, count = 0;
@@ -151,7 +159,11 @@ static int item_check(const struct item *it)
 	return pagoda_check(it->map, it->key, 0, it->size) == -1 ? 0 : -EILSEQ;
 }
 
-/* Residency lists, rewrites and checks in random order; then every byte of everything. */
+/*
+ * Makes random lists of allocations resident and, in between, checks, rewrites or evicts
+ * allocations, until about @traffic bytes or WORK_LIMIT; then checks every byte of @pool. Returns 0
+ * or a negative errno.
+ */
 static int pool_work(struct pool *pool, uint64_t vram, uint64_t traffic)
 {
 	int64_t end = pagoda_now() + WORK_LIMIT;
@@ -223,7 +235,7 @@ TEST_F(evict, mixed)
 	EXPECT_EQ(0, pool_work(&self->pool, self->dev.vram.size, TOTAL / 2));
 }
 
-/* One list after the other, all of it several times, without a single wait in between. */
+/* Makes all allocations resident, four in a call, up to three times, waiting for no copies. */
 TEST_F(evict, pipelined)
 {
 	uint64_t size = self->dev.vram.size / 16;
@@ -253,7 +265,11 @@ TEST_F(evict, pipelined)
 	EXPECT_EQ(before.lost, after.lost);
 }
 
-/* What is closed while it still moves must come back, and only when it has moved. */
+/*
+ * An allocation is closed while its eviction is copied. Its VRAM must become free, but not before
+ * the copy is done: the allocation that is made resident next, maybe in the same VRAM, keeps its
+ * content.
+ */
 TEST_F(evict, closed_in_flight)
 {
 	uint64_t size = self->dev.vram.size / 8, key;
@@ -261,7 +277,7 @@ TEST_F(evict, closed_in_flight)
 	uint32_t round, handle, kept, enough = 8 * variant->percent / 100, moving = 0;
 	uint8_t *map;
 
-	/* Until enough allocations were seen to move when they were closed. */
+	/* Until enough allocations moved while they were closed; after WORK_LIMIT one is enough. */
 	for (round = 0; moving < enough && (!moving || pagoda_now() < end); round++) {
 		ASSERT_GT(1000, round);
 		key = pagoda_key(SEED, round, 9);
@@ -283,7 +299,10 @@ TEST_F(evict, closed_in_flight)
 
 /* --- several processes ------------------------------------------------------------------- */
 
-/* A client that works until its traffic is done; with @endless until it is killed. */
+/*
+ * Runs pool_work() in a client with @share bytes of allocations: once, or with @endless until it
+ * fails or the process is killed. Returns the exit status of the process.
+ */
 static int client(uint64_t seed, uint64_t vram, uint64_t share, bool endless)
 {
 	struct pool pool = { .fd = pagoda_open(), .seed = seed, .state = seed };
@@ -359,7 +378,10 @@ TEST_F(evict, killed_in_the_middle)
 	EXPECT_EQ(0, client(5, self->dev.vram.size, self->dev.vram.size / 4, false));
 }
 
-/* Threads of one process on one file: lists of the same allocations in opposite orders. */
+/*
+ * A thread that makes lists of a pool's allocations resident. All threads share one file and the
+ * pool; half of them go through it @backwards.
+ */
 struct racer {
 	pthread_t thread;
 	struct pool *pool;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Execution, changes that wait and monitored fences while allocations of the kernel fail; see
- * the fixture.
+ * SUBMIT, VM_BIND and monitored fences, with each allocation of kernel memory failing in turn;
+ * lib/fail_fixture.h says how.
  */
 #include <sys/eventfd.h>
 
@@ -9,8 +9,8 @@
 #include "lib/submit_client.h"
 
 /*
- * A client that stays through all failures: what a call that failed leaves of itself would be
- * seen in what it does next.
+ * A client that is used through all failures of a test, so that later calls show what a failed call
+ * left behind.
  */
 static struct {
 	struct client client;
@@ -55,15 +55,18 @@ static void kept_close(int fd, uint64_t page)
 }
 
 /*
- * Where the DRM core couldn't write back the arguments, which is one more thing that is made to
- * fail, the call had been made.
+ * Returns whether a call may have done its work though it failed with @ret: EFAULT may come from
+ * the DRM core, if writing back the arguments is what was made to fail.
  */
 static bool may_be_made(int ret)
 {
 	return ret == -EFAULT;
 }
 
-/* Jobs that were accepted are executed, those that weren't aren't counted. */
+/*
+ * Checks that all accepted jobs are executed, and that no other job is counted. @failed: what the
+ * sequence returned. Returns 0 or a negative errno.
+ */
 static int after_submit(int fd, uint64_t page, int failed)
 {
 	struct drm_pagoda_context_state state;
@@ -72,7 +75,7 @@ static int after_submit(int fd, uint64_t page, int failed)
 
 	if (may_be_made(failed) && state.submitted == kept.submitted + 1)
 		kept.submitted++;
-	/* What was accepted waits for this. */
+	/* Accepted jobs wait for this point. */
 	if (!ret)
 		ret = pagoda_syncobj_signal(fd, kept.in, kept.in_point);
 	if (!ret && kept.submitted)
@@ -93,7 +96,10 @@ static int after_submit(int fd, uint64_t page, int failed)
 	return -EBADE;
 }
 
-/* One allocation private and bound, one listed with @flags; a point waited for, one signalled. */
+/*
+ * Submits a job that uses a private allocation and lists another with @flags, waits for a point of
+ * kept.in, and signals a point and a monitored fence.
+ */
 static int submit_with(int fd, uint64_t page, uint32_t *handles, uint32_t flags)
 {
 	struct drm_pagoda_sync syncs[] = {
@@ -134,7 +140,10 @@ static int sequence_submit(int fd, uint64_t page, uint32_t *handles)
 	return ret ? ret : pagoda_syncobj_wait(fd, kept.client.syncobj, kept.submitted, LIMIT);
 }
 
-/* The point isn't there, and others have to bring it: without implicit sync, which is refused. */
+/*
+ * Submits a job that waits for a point which only after_submit() signals, so that a work item
+ * prepares the job. IMPLICIT would be refused for such a job.
+ */
 static int sequence_submit_waiting(int fd, uint64_t page, uint32_t *handles)
 {
 	kept.in_point++;
@@ -183,7 +192,10 @@ TEST_F(fail, states)
 
 #define TRIED	(64 * PAGODA_MIB)
 
-/* The VM works on; whatever was tried, all of the range can be had again. */
+/*
+ * Checks that the VM is usable, and that all of the range that the sequence changes can be
+ * unmapped; before that, if no array was accepted, also reserved.
+ */
 static int after_bind(int fd, uint64_t page, int failed)
 {
 	struct drm_pagoda_vm_state state = { .vm = kept.client.vm.vm };
@@ -196,7 +208,7 @@ static int after_bind(int fd, uint64_t page, int failed)
 		ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_VM_STATE, &state);
 	if (!ret && state.condition != DRM_PAGODA_VM_USABLE)
 		ret = -EBADE;
-	/* A call that failed took nothing, one that didn't only what it said. */
+	/* If no array was accepted, the whole range must be free. */
 	if (!ret && !kept.value && !may_be_made(failed))
 		ret = pagoda_bind_range(fd, vm, DRM_PAGODA_BIND_RESERVE, kept.at, TRIED);
 	if (!ret)
@@ -218,7 +230,7 @@ static int bind_waiting(int fd, const struct drm_pagoda_bind_entry *entries, uin
 	};
 	int ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_VM_BIND, &args);
 
-	/* How many arrays there are to be undone. */
+	/* kept.value counts the accepted arrays, which after_bind() undoes. */
 	if (!ret) {
 		kept.submitted++;
 		kept.value++;
@@ -303,7 +315,10 @@ static uint64_t kept_value(uint32_t n)
 	return __atomic_load_n(kept.values[n], __ATOMIC_ACQUIRE);
 }
 
-/* All of the list or none of it has its new value. */
+/*
+ * Checks that all fences have the new value or, if the call failed, all of them the old value, to
+ * which kept.value is set back.
+ */
 static int after_signal(int fd, uint64_t page, int failed)
 {
 	uint32_t n;
@@ -378,7 +393,7 @@ TEST_F(fail, fence_wait)
 	kept_list(list, 5);
 	ASSERT_EQ(0, pagoda_fence_signal_list(self->dev.fd, list, 3));
 	WALK(sequence_wait);
-	/* Those that were accepted are told when it is so far, the others aren't. */
+	/* Accepted FENCE_WAITs with ANY have told the eventfd, the others wait for the value 6. */
 	EXPECT_EQ(sizeof(told), read(kept.event, &told, sizeof(told)));
 	EXPECT_EQ(0, pagoda_fence_signal(self->dev.fd, kept.fences[2], 6));
 	EXPECT_EQ(0, pagoda_fence_wait(self->dev.fd, kept.fences[2], 6, LIMIT));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory and addresses while allocations of the kernel fail; see the fixture.
+ * Allocations, residency, offers, budgets, CPU accesses, VMs, fences and contexts, with each
+ * allocation of kernel memory failing in turn; lib/fail_fixture.h says how.
  */
 #include "lib/fail_fixture.h"
 
@@ -59,7 +60,10 @@ static int sequence_budget(int fd, uint64_t page, uint32_t *handles)
 	return ret;
 }
 
-/* What can't be committed is still offered, and can be closed. */
+/*
+ * Offers two allocations, evicts one, and reclaims both. An allocation that RECLAIM can't commit
+ * stays offered until walk() closes its handle.
+ */
 static int sequence_offer(int fd, uint64_t page, uint32_t *handles)
 {
 	uint32_t results[2];
@@ -80,7 +84,10 @@ static int sequence_offer(int fd, uint64_t page, uint32_t *handles)
 	return ret ? ret : pagoda_reclaim(fd, handles, 2, 0, 0, results);
 }
 
-/* A store that may end in the signal handler: what stands before it was done before it. */
+/*
+ * Stores to a byte, which may raise SIGBUS and end the sequence in the signal handler. The compiler
+ * moves nothing across the store, so that the handler finds all that was written before.
+ */
 static void touch(uint8_t *byte)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -122,8 +129,9 @@ static int sequence_queries(int fd, uint64_t page, uint32_t *handles)
 }
 
 /*
- * What couldn't be destroyed for want of memory can be the next time. What was made, and its
- * number couldn't be copied out, is the first of its client.
+ * Destroys an object with @call; a first call that failed for want of memory is repeated. @id 0:
+ * the object may have been made though its id couldn't be copied out; its id is 1 then, the first
+ * of its client. Returns whether an object was destroyed.
  */
 static bool destroy(int (*call)(int fd, uint32_t id), int fd, uint32_t id)
 {
@@ -132,7 +140,7 @@ static bool destroy(int (*call)(int fd, uint32_t id), int fd, uint32_t id)
 	return !call(fd, id) || !call(fd, id);
 }
 
-/* Changes of addresses, and everything undone again. */
+/* Makes a VM, maps an allocation, unmaps a part of it, copies mappings, and destroys the VM. */
 static int sequence_vm(int fd, uint64_t page, uint32_t *handles)
 {
 	struct drm_pagoda_bind_entry copy = {
@@ -155,7 +163,7 @@ static int sequence_vm(int fd, uint64_t page, uint32_t *handles)
 	return ret;
 }
 
-/* A mapping that comes and goes with its allocation, and the fence that says so. */
+/* Makes a mapped allocation resident, which signals a monitored fence, and evicts it. */
 static int sequence_fence(int fd, uint64_t page, uint32_t *handles)
 {
 	struct drm_pagoda_vm_create vm = { 0 };
@@ -190,7 +198,10 @@ static int sequence_context(int fd, uint64_t page, uint32_t *handles)
 	return ret;
 }
 
-/* A residency list that grows and shrinks through a paging queue, and what is asked about both. */
+/*
+ * Adds an allocation to the residency list by a paging queue and removes it; asks for its count on
+ * the list and for the queue's state.
+ */
 static int sequence_list(int fd, uint64_t page, uint32_t *handles)
 {
 	struct drm_pagoda_paging_queue_state state;
@@ -211,13 +222,16 @@ static int sequence_list(int fd, uint64_t page, uint32_t *handles)
 		ret = pagoda_list_remove(fd, queue, handles, 1, 0, &value);
 	if (!ret)
 		ret = pagoda_paging_queue_state(fd, queue, &state);
-	/* A refused call has made neither; one whose last copy failed has done its work. */
+	/*
+	 * A refused PAGING_QUEUE_CREATE has made neither queue nor syncobj. If only the copy of its
+	 * answer failed, it has made both.
+	 */
 	if (destroy(pagoda_paging_queue_destroy, fd, queue) || made)
 		destroy(pagoda_syncobj_destroy, fd, timeline);
 	return ret;
 }
 
-/* No syncobj is left behind: the next one has the first handle. */
+/* Checks that no syncobj is left behind: a new one has the first handle. */
 static int after_list(int fd, uint64_t page, int failed)
 {
 	uint32_t handle = 0;
@@ -282,7 +296,7 @@ TEST_F(fail, context)
 
 static uint32_t kept_handle;
 
-/* Content of an allocation that exists, through moves that fail. */
+/* Brings an allocation to VRAM and evicts it; the test checks its content after all failures. */
 static int sequence_move_kept(int fd, uint64_t page, uint32_t *handles)
 {
 	int ret = pagoda_make_resident(fd, &kept_handle, 1, 0, 0, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sharing while allocations of the kernel fail; see the fixture.
+ * Import and export of dma-bufs, with each allocation of kernel memory failing in turn;
+ * lib/fail_fixture.h says how.
  */
 #include "lib/fail_fixture.h"
 #include "lib/pagoda_prime.h"
@@ -35,8 +36,8 @@ static void kept_close(int fd, uint64_t page)
 }
 
 /*
- * If the answer couldn't be written the handle exists all the same, and a second import returns
- * that handle.
+ * Imports @dma_buf. With EFAULT only the answer couldn't be written: the handle exists, and a
+ * second import stores it in *@handle. Returns what the first import returned.
  */
 static int import_certainly(int fd, int dma_buf, uint32_t *handle)
 {
@@ -50,8 +51,8 @@ static int import_certainly(int fd, int dma_buf, uint32_t *handle)
 }
 
 /*
- * If the answer couldn't be written the dma-buf's file exists all the same, with the lowest number
- * that was free, and is closed.
+ * Exports @handle. With EFAULT only the answer couldn't be written: the dma-buf's fd exists, is the
+ * lowest that was free, and is closed. Returns the fd or a negative errno.
  */
 static int export_certainly(int fd, uint32_t handle)
 {
@@ -65,8 +66,8 @@ static int export_certainly(int fd, uint32_t handle)
 }
 
 /*
- * Imports the udmabuf, makes it resident, maps it and evicts it. The mapping goes when the handle
- * is closed after the sequence.
+ * Imports the udmabuf, makes it resident, maps it in the VM and evicts it. The mapping goes when
+ * the handle is closed after the sequence.
  */
 static int sequence_import(int fd, uint64_t page, uint32_t *handles)
 {
@@ -107,7 +108,7 @@ static int sequence_export(int fd, uint64_t page, uint32_t *handles)
 	if (dma_buf < 0)
 		return dma_buf;
 	ret = import_certainly(kept.vgem, dma_buf, &theirs);
-	/* Closing may be what fails. */
+	/* If closing the handle is what fails, closing it again succeeds. */
 	if (theirs && pagoda_close(kept.vgem, theirs))
 		pagoda_close(kept.vgem, theirs);
 	close(dma_buf);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /proc/self/fdinfo: memory by region and time by engine, in the keys that tools for all GPUs
- * read.
+ * /proc/self/fdinfo: the keys of DRM, memory by region and time by engine, and the driver's own
+ * keys for budgets, copies and evictions; fences have the names that the keys have.
  */
 #include <linux/sync_file.h>
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ FIXTURE_TEARDOWN(fdinfo)
 	close(self->fd);
 }
 
-/* Nothing of it is there if it can't be read. */
+/* Returns the fdinfo of @fd; all members are NONE if it can't be read. */
 static struct pagoda_fdinfo read_info(int fd)
 {
 	struct pagoda_fdinfo info;
@@ -70,14 +70,17 @@ TEST_F(fdinfo, has_all_keys)
 		EXPECT_EQ(0, info.segments[id].resident);
 		EXPECT_EQ(0, info.segments[id].purgeable);
 		EXPECT_EQ(0, info.segments[id].active);
-		/* There is no budget for system memory that the GPU doesn't use. */
+		/* Segment 0, plain system memory, has no budget, and so none of these keys. */
 		EXPECT_EQ(id ? 0 : NONE, info.segments[id].usage);
 		EXPECT_EQ(id ? 0 : NONE, info.segments[id].spilled);
 		EXPECT_EQ(!id, info.segments[id].budget == NONE);
 	}
 }
 
-/* Keys that a "drm-" line may have, and the units of their numbers. */
+/*
+ * Returns whether a line's key @name, which begins with "drm-", is one that DRM has for this
+ * driver's regions and engines, and @unit is a unit of that key.
+ */
 static bool is_the_kernels(const char *name, const char *unit)
 {
 	static const char * const kinds[] = {
@@ -103,7 +106,10 @@ static bool is_the_kernels(const char *name, const char *unit)
 	return false;
 }
 
-/* Documentation/gpu/drm-usage-stats.rst has all keys that begin with "drm-"; each is there once. */
+/*
+ * Each key is there once, and those that begin with "drm-" are in
+ * Documentation/gpu/drm-usage-stats.rst.
+ */
 TEST_F(fdinfo, keys_are_the_kernels)
 {
 	char seen[64][64], name[64], line[256], path[64], unit[16];
@@ -139,7 +145,7 @@ TEST_F(fdinfo, follows_moves)
 
 	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &vram));
 	ASSERT_EQ(0, pagoda_create(self->fd, 2 * self->size, CPU, PAGODA_IN_APERTURE, &gtt));
-	/* Made, they are nowhere. */
+	/* New allocations count in the total of system memory, and are resident nowhere. */
 	EXPECT_EQ(3 * self->size, of(self->fd, SYSTEM).total);
 	EXPECT_EQ(0, of(self->fd, SYSTEM).resident);
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, vram));
@@ -150,7 +156,7 @@ TEST_F(fdinfo, follows_moves)
 	EXPECT_EQ(2 * self->size, of(self->fd, GTT).resident);
 	EXPECT_EQ(0, of(self->fd, SYSTEM).total);
 	EXPECT_EQ(0, of(self->fd, VRAM).active);
-	/* Evicted, with its pages. */
+	/* The evicted allocation is resident in system memory, where it has pages. */
 	ASSERT_EQ(0, pagoda_evict_wait(self->fd, vram));
 	EXPECT_EQ(0, of(self->fd, VRAM).total);
 	EXPECT_EQ(self->size, of(self->fd, SYSTEM).total);
@@ -170,7 +176,7 @@ TEST_F(fdinfo, offered_is_purgeable)
 	ASSERT_EQ(0, pagoda_reclaim_one(self->fd, handle));
 	EXPECT_EQ(0, of(self->fd, VRAM).purgeable);
 	ASSERT_EQ(0, pagoda_offer(self->fd, &handle, 1, DRM_PAGODA_OFFER_LOW, 0));
-	/* Taken, there is nothing left to purge. */
+	/* EVICT drops the offered content: there is nothing left to purge, and no memory. */
 	ASSERT_EQ(0, pagoda_evict(self->fd, &handle, 1, 0, 0));
 	EXPECT_EQ(0, of(self->fd, VRAM).purgeable);
 	EXPECT_EQ(0, of(self->fd, SYSTEM).purgeable);
@@ -179,7 +185,9 @@ TEST_F(fdinfo, offered_is_purgeable)
 	EXPECT_EQ(self->size, of(self->fd, SYSTEM).total);
 }
 
-/* Copies and evictions count for the client that is charged, whichever client asks. */
+/*
+ * Copies and evictions count for the client that made the allocation, whichever client causes them.
+ */
 TEST_F(fdinfo, counts_traffic)
 {
 	int other = pagoda_open(), dma_buf;
@@ -193,7 +201,10 @@ TEST_F(fdinfo, counts_traffic)
 	ASSERT_NE(NULL, map);
 	memset(map, 1, self->size);
 	munmap(map, self->size);
-	/* The CPU may have found it in VRAM: there is nothing to copy there then. */
+	/*
+	 * Wherever the CPU has written, EVICT has the content in system memory, and it is copied
+	 * in.
+	 */
 	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 	counts = read_info(self->fd);
@@ -222,7 +233,7 @@ TEST_F(fdinfo, says_budget_and_usage)
 	struct drm_pagoda_query_memory_info info;
 	uint32_t handle;
 
-	/* What others leave behind has an influence on budgets. */
+	/* Memory that closed clients leave behind would change the budgets while it is freed. */
 	ASSERT_EQ(0, test_vram_settled(self->fd, 0));
 	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &handle));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
@@ -234,7 +245,7 @@ TEST_F(fdinfo, says_budget_and_usage)
 	EXPECT_EQ(0, of(self->fd, GTT).usage);
 }
 
-/* Both clients have the allocation; the one that created it is charged. */
+/* A shared allocation counts for each client that has a handle of it, as shared, too. */
 TEST_F(fdinfo, shared)
 {
 	int other = pagoda_open(), dma_buf;
@@ -252,7 +263,7 @@ TEST_F(fdinfo, shared)
 	EXPECT_EQ(self->size, of(other, VRAM).shared);
 	EXPECT_EQ(self->size, of(other, VRAM).total);
 	EXPECT_EQ(self->size, of(other, VRAM).resident);
-	/* Kernels may say of what was exported once that it is shared for good. */
+	/* Some kernels count an exported allocation as shared for good: compare totals only. */
 	ASSERT_EQ(0, pagoda_close(other, theirs));
 	EXPECT_EQ(self->size, of(self->fd, VRAM).total);
 	EXPECT_EQ(0, of(other, VRAM).total);
@@ -260,7 +271,7 @@ TEST_F(fdinfo, shared)
 	close(other);
 }
 
-/* What the driver allocates for the client, too. */
+/* The totals have page tables of the client's VMs and save areas of its contexts, too. */
 TEST_F(fdinfo, has_tables_and_save_areas)
 {
 	struct drm_pagoda_query_memory_info info;
@@ -289,8 +300,8 @@ static uint64_t used(int fd, uint32_t segment)
 }
 
 /*
- * Returns whether what two clients have is 99.9 % of what is used of a segment, or more. Memory
- * that is freed in between is no difference: then all numbers are read again.
+ * Returns whether two clients together have 99.9 % or more of the bytes in use in a segment. All
+ * numbers are read again if the bytes in use changed meanwhile.
  */
 static bool adds_up(int fd, int other, uint32_t segment)
 {
@@ -312,7 +323,10 @@ static bool all_add_up(int fd, int other)
 	return adds_up(fd, other, VRAM) && adds_up(fd, other, GTT);
 }
 
-/* No memory of a segment is in use that no client has: page tables, save areas, moves, imports. */
+/*
+ * All memory in use in VRAM and aperture counts as resident for some client: page tables, save
+ * areas, imports, and the place that a moving allocation hasn't left yet.
+ */
 TEST_F(fdinfo, clients_have_all_that_is_used)
 {
 	uint64_t size = self->dev.vram.size / 4;
@@ -335,7 +349,10 @@ TEST_F(fdinfo, clients_have_all_that_is_used)
 	ASSERT_LE(0, dma_buf);
 	ASSERT_EQ(0, prime_import(self->fd, dma_buf, &theirs));
 	EXPECT_TRUE(all_add_up(self->fd, other));
-	/* A place is left when the job that uses it is done. */
+	/*
+	 * EVICT returns when the job, which waits for 2, is over by its time limit; the copy may
+	 * still run, and the place that it leaves still counts.
+	 */
 	pagoda_store(&client.program, client_word_address(&client), 1);
 	client_append_wait(&client, client_word_address(&client), 2);
 	ASSERT_EQ(0, client_submit(&client, &moves, 1));
@@ -356,7 +373,7 @@ TEST_F(fdinfo, clients_have_all_that_is_used)
 
 #define WORK	(CODE_SIZE / 2)
 
-/* Fills the second half of the client's code, again and again. */
+/* Submits a job that fills the second half of the client's code 64 times. */
 static int start_work(struct client *client)
 {
 	uint32_t n;
@@ -367,7 +384,10 @@ static int start_work(struct client *client)
 	return client_submit(client, NULL, 0);
 }
 
-/* While it has work a client's time doesn't go back; 0 if it ends, with more time. */
+/*
+ * Runs start_work(), reading the client's engine time until its end. Returns 0 if the time never
+ * fell and is larger in the end, else a negative errno.
+ */
 static int watch_work(struct client *client)
 {
 	uint64_t first = read_info(client->fd).engine_ns[0], before = first, now;
@@ -385,7 +405,7 @@ static int watch_work(struct client *client)
 	return before > first ? 0 : -ENODATA;
 }
 
-/* Microseconds that engine 0 had something to do, by its own count; 0 if it doesn't say. */
+/* Returns the microseconds for which engine 0 was busy, as debugfs tells; 0 if it doesn't. */
 static uint64_t engine_busy_us(int fd)
 {
 	unsigned long long busy = 0;
@@ -416,24 +436,24 @@ TEST_F(fdinfo, counts_engine_time)
 	ASSERT_LE(0, other);
 	ASSERT_EQ(0, client_open(&clients[0], self->fd, 0));
 	ASSERT_EQ(0, client_open(&clients[1], other, 0));
-	/* Until it was used it says nothing that could be compared. */
+	/* The engine executes a job first: the time 0 would mean that debugfs tells none. */
 	ASSERT_EQ(0, watch_work(&clients[0]));
 	busy = engine_busy_us(self->fd);
 	mine = read_info(self->fd).engine_ns[0];
-	/* Each has its own. */
+	/* Work of one client adds nothing to the time of the other. */
 	EXPECT_EQ(0, read_info(other).engine_ns[0]);
 	EXPECT_EQ(0, watch_work(&clients[1]));
 	EXPECT_EQ(mine, read_info(self->fd).engine_ns[0]);
 	theirs = read_info(other).engine_ns[0];
 	EXPECT_EQ(0, watch_work(&clients[0]));
 	EXPECT_EQ(theirs, read_info(other).engine_ns[0]);
-	/* Both at once, and none of another engine. */
+	/* Both clients have work for engine 0 at once; engine 1, if there is one, has no time. */
 	EXPECT_EQ(0, start_work(&clients[0]));
 	EXPECT_EQ(0, watch_work(&clients[1]));
 	EXPECT_EQ(0, client_wait(&clients[0]));
 	EXPECT_EQ(self->dev.info.num_engines > 1 ? 0 : NONE, read_info(other).engine_ns[1]);
 	both = read_info(self->fd).engine_ns[0] - mine + read_info(other).engine_ns[0];
-	/* What the engine says has no nanoseconds. */
+	/* The engine's own time is in whole microseconds, so the sums may differ by one. */
 	if (busy) {
 		busy = (engine_busy_us(self->fd) - busy) * 1000;
 		EXPECT_LE(busy, both + 1000);
@@ -444,7 +464,10 @@ TEST_F(fdinfo, counts_engine_time)
 	close(other);
 }
 
-/* Returns whether the fence of a point, not signalled yet, has the name of a key with an engine. */
+/*
+ * Returns whether the fence of the client's last job hasn't signalled and is named "exec" with the
+ * number @engine, and fdinfo has a key with this name.
+ */
 static bool is_of_engine(struct client *client, unsigned int engine)
 {
 	struct sync_fence_info fence = {};
@@ -504,7 +527,7 @@ TEST_F(fdinfo, engine_has_one_name)
 	}
 }
 
-/* What a job uses is active while the job is executed, and neither before nor after that. */
+/* Memory that a job uses is "active" while the job is executed, neither before nor after that. */
 TEST_F(fdinfo, what_jobs_use_is_active)
 {
 	struct client client;

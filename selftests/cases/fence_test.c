@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Monitored fences: signals from the CPU, waits by threads and eventfds, and a value that user
- * space can look at and not write.
+ * Monitored fences: signals by the CPU and by the GPU's paging, waits by threads, eventfds and
+ * queued work, calls that are refused, and a mapped value that user space can read but not write.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -58,7 +58,10 @@ FIXTURE_TEARDOWN(fence)
 
 /* --- refusals ------------------------------------------------------------------------------- */
 
-/* Lists that both ioctls refuse; the first entry would be fine. */
+/*
+ * Second entries for which FENCE_SIGNAL and FENCE_WAIT refuse a list, whose first entry is fine.
+ * Fence 1 stands for the fixture's second fence, 0x80000000 for the fence of the first entry.
+ */
 static const struct {
 	int error;
 	struct drm_pagoda_fence_value second;
@@ -107,7 +110,7 @@ TEST_F(fence, signal_refusals)
 			list[1].fence = self->fence[0];
 		EXPECT_REFUSED(bad_entries[i].error, pagoda_fence_signal_list(self->fd, list, 2));
 	}
-	/* One that can't be given its value keeps the other from its own. */
+	/* If one entry can't get its value the call is refused, and no fence gets one. */
 	list[1] = (struct drm_pagoda_fence_value) { .fence = self->fence[1], .value = 5 };
 	EXPECT_REFUSED(EINVAL, pagoda_fence_signal_list(self->fd, list, 2));
 	list[1].value = 4;
@@ -373,7 +376,7 @@ TEST_F(fence, threads_wait_for_several)
 	EXPECT_EQ(0, sleeper[0].ret);
 }
 
-/* A GPU signal wakes sleeping threads, after the work in front of the signal is done. */
+/* The GPU sets the fence after the copies of MAKE_RESIDENT, and the waiting thread wakes up. */
 TEST_F(fence, the_gpu_wakes_threads)
 {
 	uint64_t value = 5, size = 64 * self->dev.page;
@@ -393,7 +396,10 @@ TEST_F(fence, the_gpu_wakes_threads)
 		ASSERT_EQ(0, pagoda_make_resident_fence(self->fd, handle, self->fence[0], ++value));
 		ASSERT_EQ(0, pagoda_fence_wait(self->fd, self->fence[0], value, LIMIT));
 		EXPECT_EQ(value, value_of(self->map[0]));
-		/* Out, if it was there, and in. The kernel may hear of it a little later. */
+		/*
+		 * At least two TRANSFERs, out and in, but one in the first round. The driver may
+		 * retire them a little later than the fence.
+		 */
 		if (told)
 			EXPECT_LE(before + (n ? 2 : 1), test_executed("TRANSFER"));
 		EXPECT_EQ(0, pagoda_wait(self->fd, handle, LIMIT));
@@ -401,7 +407,10 @@ TEST_F(fence, the_gpu_wakes_threads)
 	munmap(map, size);
 }
 
-/* Halves of each value are equal: a reader of unequal halves saw half a store. */
+/*
+ * A thread that reads a fence's values, whose two halves are always equal. @torn: values with
+ * unequal halves, of half a store; @back: values below the one read before.
+ */
 struct reader {
 	const uint64_t *map;
 	atomic_int stop;
@@ -415,7 +424,7 @@ static void *reader_run(void *data)
 	struct reader *reader = data;
 	uint64_t last = 0;
 
-	/* Once at least, however late it comes. */
+	/* One read at least, however late the thread begins. */
 	do {
 		uint64_t now = value_of(reader->map);
 
@@ -438,10 +447,13 @@ TEST_F(fence, values_are_whole)
 	ASSERT_EQ(0, pagoda_fence_create(self->fd, 0, &fence, &reader.map));
 	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->dev.page, &handle));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, reader_run, &reader));
-	/* Slow machines do less of it. */
+	/* Slow machines do fewer rounds, but 200 at least. */
 	for (n = 0; n < 2000 && (n < 200 || pagoda_now() < end); n++) {
 		value += 0x10001 * twice;
-		/* The GPU's, some overtaken by the CPU's. */
+		/*
+		 * The GPU signals each value; after every third the CPU signals a larger one, which
+		 * may come first.
+		 */
 		ASSERT_EQ(0, pagoda_make_resident_fence(self->fd, handle, fence, value));
 		if (n % 3 == 0) {
 			value += twice;
@@ -467,7 +479,7 @@ static void ignore(int number)
 {
 }
 
-/* A thread that is interrupted by signals again and again, until @stop. */
+/* A thread that sends SIGUSR1 to the thread that started it, every 5 ms until @stop. */
 struct knocker {
 	pthread_t who;
 	pthread_t thread;
@@ -513,14 +525,17 @@ TEST_F(fence, signals_interrupt)
 	EXPECT_EQ(-1, ioctl(self->fd, DRM_IOCTL_PAGODA_FENCE_WAIT, &args));
 	EXPECT_EQ(EINTR, errno);
 	knocker_stop(&knocker);
-	/* Repeated as often as need be, it ends at the same time. */
+	/* With SA_RESTART the kernel repeats the wait, which ends at the same time all the same. */
 	action.sa_flags = SA_RESTART;
 	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
 	args.timeout_ns = pagoda_now() + 4 * SHORT;
 	ASSERT_EQ(0, knocker_start(&knocker));
 	EXPECT_EQ(-1, ioctl(self->fd, DRM_IOCTL_PAGODA_FENCE_WAIT, &args));
 	EXPECT_EQ(ETIME, errno);
-	/* The kernel counts in ticks, and some of them may be late where the wait begins. */
+	/*
+	 * The kernel counts the wait in ticks, some of which may be overdue when it begins: it may
+	 * end early.
+	 */
 	EXPECT_LE(args.timeout_ns - 2 * SHORT, pagoda_now());
 	knocker_stop(&knocker);
 }
@@ -545,7 +560,7 @@ TEST_F(fence, who_waits_can_be_killed)
 	EXPECT_EQ(0, pagoda_fence_signal(self->fd, self->fence[0], 6));
 }
 
-/* Nothing could release what waits: it is refused. */
+/* FENCE_DESTROY is refused while a thread waits for a value that the fence doesn't have. */
 TEST_F(fence, not_destroyed_while_waited_for)
 {
 	struct sleeper sleeper = {
@@ -563,13 +578,16 @@ TEST_F(fence, not_destroyed_while_waited_for)
 	EXPECT_EQ(0, sleeper.ret);
 	EXPECT_EQ(1, sleeper.first);
 	EXPECT_EQ(5, value_of(self->map[0]));
-	/* The thread has what it wants: the other value isn't waited for any more. */
+	/* The wait with ANY has ended by fence[1]: nothing waits for fence[0] any more. */
 	EXPECT_EQ(0, pagoda_fence_destroy(self->fd, self->fence[0]));
 	EXPECT_REFUSED(ENOENT, pagoda_fence_signal(self->fd, self->fence[0], 6));
 	EXPECT_REFUSED(ENOENT, pagoda_fence_destroy(self->fd, self->fence[0]));
 }
 
-/* A job and a change of a VM that wait; the last value releases both and the fence. */
+/*
+ * FENCE_DESTROY is refused while a job, and then a VM_BIND, waits for a value that the fence
+ * doesn't have. Once it has the value the fence can be destroyed, and the VM_BIND goes on.
+ */
 TEST_F(fence, not_destroyed_while_work_waits)
 {
 	struct drm_pagoda_sync syncs[] = {
@@ -604,14 +622,18 @@ TEST_F(fence, not_destroyed_while_work_waits)
 							      n ? 0 : 60 * PAGODA_SEC));
 	}
 	ASSERT_EQ(0, pagoda_fence_signal(self->fd, self->fence[0], 7));
-	/* The value is there, whether the kernel has looked or not. */
+	/*
+	 * The fence has the value that the VM_BIND waits for, even if the VM_BIND isn't done yet.
+	 */
 	EXPECT_EQ(0, pagoda_fence_destroy(self->fd, self->fence[0]));
 	EXPECT_EQ(0, pagoda_syncobj_wait(self->fd, syncs[1].handle, 2, 60 * PAGODA_SEC));
 }
 
 /* --- eventfds ------------------------------------------------------------------------------- */
 
-/* How often an eventfd was told, once it was told at all; 0 after a moment in vain. */
+/*
+ * Waits until @event is signalled, at most @timeout_ms. Returns how often it was, 0 = not at all.
+ */
 static uint64_t event_count(int event, int timeout_ms)
 {
 	struct pollfd poll_fd = { .fd = event, .events = POLLIN };
@@ -642,11 +664,11 @@ TEST_F(fence, eventfds_are_told)
 	ASSERT_EQ(0, pagoda_fence_signal(self->fd, self->fence[0], 6));
 	EXPECT_EQ(1, event_count(all, 60000));
 	EXPECT_EQ(0, event_count(any, 20));
-	/* What is there is told at once. */
+	/* An eventfd is signalled at once if the fences have the values already. */
 	for (n = 0; n < 100; n++)
 		ASSERT_EQ(0, pagoda_fence_notify(self->fd, list, 2, n % 2 ? ANY : 0, any));
 	EXPECT_EQ(100, event_count(any, 60000));
-	/* By the GPU, too. */
+	/* A value that the GPU signals is told by the eventfd, too. */
 	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->dev.page, &handle));
 	list[0].value = 7;
 	ASSERT_EQ(0, pagoda_fence_notify(self->fd, list, 2, 0, all));
@@ -656,7 +678,10 @@ TEST_F(fence, eventfds_are_told)
 	close(all);
 }
 
-/* Neither a closed eventfd nor a closed client is missed. */
+/*
+ * An eventfd may be closed before the kernel signals it, and the client's file while an eventfd
+ * waits: then the eventfd isn't signalled.
+ */
 TEST_F(fence, eventfds_are_left)
 {
 	int n, event, fd;
@@ -675,7 +700,7 @@ TEST_F(fence, eventfds_are_left)
 			close(event);
 		if (n & 2)
 			EXPECT_EQ(0, pagoda_fence_signal(fd, entry.fence, 6));
-		/* An eventfd that waits would never be told. */
+		/* FENCE_DESTROY is refused while an eventfd waits, which nothing would signal. */
 		if (n & 4)
 			EXPECT_EQ(n & 2 ? 0 : -EBUSY, pagoda_fence_destroy(fd, entry.fence));
 		close(fd);
@@ -695,7 +720,10 @@ static void faulted(int number)
 	_exit(FAULTED);
 }
 
-/* Does a child that stores there get SIGSEGV? With a handler: the kernel's log is for others. */
+/*
+ * Returns whether a store to @map by a child raises SIGSEGV. The child handles the signal, so that
+ * the kernel logs nothing.
+ */
 static bool write_faults(const uint64_t *map)
 {
 	struct sigaction action = { .sa_handler = faulted };
@@ -734,7 +762,7 @@ TEST_F(fence, values_are_read_only)
 	EXPECT_EQ(-1, mprotect(map, page, PROT_READ | PROT_WRITE));
 	EXPECT_TRUE(write_faults(map));
 	EXPECT_EQ(3, value_of(map));
-	/* A debugger may write where a program may not; not here. */
+	/* Writes through /proc/self/mem, by which debuggers change read-only pages, fail, too. */
 	fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	if (fd >= 0) {
 		EXPECT_EQ(-1, pwrite(fd, &value, sizeof(value), (uintptr_t)map));

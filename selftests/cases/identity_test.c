@@ -13,7 +13,7 @@
 FIXTURE(identity) {
 	struct test_device dev;
 	int fd;
-	/* In sysfs, of the device. */
+	/* The device's folder in sysfs. */
 	char path[PATH_MAX];
 };
 
@@ -35,7 +35,7 @@ FIXTURE_TEARDOWN(identity)
 	close(self->fd);
 }
 
-/* Returns the first line of a file below the path; empty if it can't be read. */
+/* Returns the first line of file @name in folder @path; empty if it can't be read. */
 static const char *read_line(const char *path, const char *name)
 {
 	static char line[128];
@@ -53,7 +53,7 @@ static const char *read_line(const char *path, const char *name)
 	return line;
 }
 
-/* Opens the primary node of the device. */
+/* Opens the primary node of the device whose folder in sysfs is @path. */
 static int open_primary(const char *path)
 {
 	char folder[PATH_MAX + 8], node[PATH_MAX];
@@ -75,7 +75,10 @@ static int open_primary(const char *path)
 	return fd;
 }
 
-/* drmGetBusid() asks for nothing else, and needn't have called drmSetInterfaceVersion(). */
+/*
+ * GET_UNIQUE gives the device's name, as drmGetBusid() asks for it, whether or not SET_VERSION was
+ * called before.
+ */
 TEST_F(identity, bus_id_is_the_device)
 {
 	char name[64] = "";
@@ -97,7 +100,7 @@ TEST_F(identity, bus_id_is_the_device)
 	close(fd);
 }
 
-/* modinfo says what DRM_IOCTL_VERSION says. */
+/* The module's version, which modinfo shows, is the one that DRM_IOCTL_VERSION gives. */
 TEST_F(identity, versions_agree)
 {
 	struct drm_version version = { 0 };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A device that misbehaves, on request (the software GPU's debugfs file "inject"): whatever it
- * does, the driver finds out, content is right afterwards or said to be lost, and the device
- * works on.
+ * A software GPU that misbehaves as its debugfs file "inject" is told. If paging fails, the driver
+ * notices, content is right afterwards or reported as lost, and the device works on. If paging is
+ * slow, calls return before copies are done, while points, CPU accesses and the next use of VRAM
+ * wait for the copies. The file "vram" shows that VRAM holds the content that an allocation should
+ * have.
  */
 #include <fcntl.h>
 
@@ -34,7 +36,7 @@ static int rule_write(const char *rule)
 	return ret;
 }
 
-/* How often the rules have struck since they were written. */
+/* Returns how often all rules together have applied since they were written. */
 static unsigned long long rule_hits(void)
 {
 	FILE *file = fopen(FOLDER "inject", "r");
@@ -87,7 +89,10 @@ FIXTURE_TEARDOWN(inject)
 	close(fd);
 }
 
-/* There and back for all of them, with points; every wait must end. */
+/*
+ * Makes all COUNT allocations resident and evicts them, and waits for a point after each of both
+ * calls. Returns 0 or a negative errno: -ETIME if a point didn't signal.
+ */
 static int round_trip(int fd, const uint32_t *handles, uint32_t syncobj, uint64_t *point)
 {
 	int ret = pagoda_make_resident(fd, handles, COUNT, syncobj, ++*point, NULL);
@@ -147,7 +152,7 @@ TEST_F(inject, content_survives)
 		uint32_t state = state_of(self->fd, self->handles[n]);
 
 		if (state == DRM_PAGODA_CONTENT_LOST && variant->may_lose) {
-			/* The bytes of half a copy aren't seen. */
+			/* Lost content reads as zeros: no byte of an unfinished copy is seen. */
 			EXPECT_EQ(-1, pagoda_check_zero(self->maps[n], self->size));
 			lost++;
 			continue;
@@ -155,11 +160,13 @@ TEST_F(inject, content_survives)
 		EXPECT_EQ(0, state);
 		EXPECT_EQ(-1, pagoda_check(self->maps[n], self->keys[n], 0, self->size));
 	}
-	/* The CPU executes what the device can't, if it sees both ends. */
+	/*
+	 * If the CPU reaches all of VRAM, the CPU executes what the device can't: nothing is lost.
+	 */
 	if (self->dev.vram.visible_size == self->dev.vram.size)
 		EXPECT_EQ(0, lost);
 
-	/* And the device is as good as new. */
+	/* Without rules the device moves content as before. */
 	for (n = 0; n < COUNT; n++)
 		pagoda_fill(self->maps[n], ++self->keys[n], 0, self->size);
 	EXPECT_EQ(0, round_trip(self->fd, self->handles, syncobj, &point));
@@ -197,13 +204,12 @@ FIXTURE_TEARDOWN(slow)
 }
 
 /*
- * What is only true until a copy is done is looked for again and again, each time of a slower
- * device: a thread that gets no processor for a while comes too late to see it. Where it is never
- * true it is never seen.
+ * Most attempts to see what is only true until a copy is done, each with a slower device: a thread
+ * that gets no processor for a while looks too late. What no attempt sees is never true.
  */
 #define ATTEMPTS	40
 #define FIRST_DELAY_US	30000u
-/* Well below what the driver gives the device at least, so that it isn't reset. */
+/* Well below the driver's time limit for a paging buffer, so that the device isn't reset. */
 #define LAST_DELAY_US	500000u
 
 static int slow_down(uint32_t attempt)
@@ -224,7 +230,9 @@ static bool is_under_way(struct _test_data_slow *self, uint64_t point)
 	       pagoda_syncobj_wait(self->dev.fd, self->syncobj, point, 1000000) == -ETIME;
 }
 
-/* The calls don't wait for the copies; waits say when their time is up. */
+/*
+ * MAKE_RESIDENT and EVICT return before the copy is done; waits shorter than the copy answer ETIME.
+ */
 TEST_F(slow, nobody_waits_in_the_call)
 {
 	struct drm_pagoda_make_resident args;
@@ -248,7 +256,7 @@ TEST_F(slow, nobody_waits_in_the_call)
 	EXPECT_TRUE(out);
 }
 
-/* A fault of a page that is on its way waits for it: the bytes of before, not those of between. */
+/* A CPU access to an allocation that moves waits for the copy, and finds the content of before. */
 TEST_F(slow, faults_wait_for_the_copy)
 {
 	uint8_t *map = pagoda_map(self->dev.fd, self->handle, PAGODA_MIB);
@@ -272,7 +280,7 @@ TEST_F(slow, faults_wait_for_the_copy)
 	munmap(map, PAGODA_MIB);
 }
 
-/* Pages of a source aren't reused before the copy from them is done. */
+/* VRAM of an allocation that is evicted isn't used for another before the copy from it is done. */
 TEST_F(slow, sources_stay_until_copied)
 {
 	uint64_t size = self->dev.vram.size / 4, key = pagoda_key(SEED, 77, 0);
@@ -291,7 +299,7 @@ TEST_F(slow, sources_stay_until_copied)
 	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, first, 3, self->syncobj, 1, NULL));
 	ASSERT_EQ(0, pagoda_syncobj_wait(self->dev.fd, self->syncobj, 1, LIMIT));
 	ASSERT_EQ(0, rule_write("queue=paging action=delay us=50000"));
-	/* The second list takes the first one's VRAM, filled with zeros, while it leaves. */
+	/* The second list gets the VRAM that the first list is still copied from, and zeros it. */
 	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, second, 3, 0, 0, NULL));
 	for (n = 0; n < 3; n++) {
 		map = pagoda_map(self->dev.fd, first[n], size);
@@ -310,7 +318,7 @@ TEST_F(slow, sources_stay_until_copied)
 	}
 }
 
-/* A client that is killed while the device is slow leaves nothing behind. */
+/* A client that is killed during slow paging leaves no VRAM in use. */
 TEST_F(slow, killed_while_it_moves)
 {
 	uint64_t usage = test_vram_settled(self->dev.fd, 0);
@@ -339,7 +347,10 @@ TEST_F(slow, killed_while_it_moves)
 	EXPECT_EQ(usage, test_vram_settled(self->dev.fd, usage));
 }
 
-/* Discarded content is overwritten by this GPU, so that it can't be mistaken for zeros. */
+/*
+ * Here the GPU overwrites VRAM whose content is discarded, so that nothing in it is zeros by
+ * chance: a new allocation there reads as zeros all the same.
+ */
 TEST_F(slow, poisoned_vram_is_zeroed)
 {
 	uint64_t size = self->dev.vram.size / 8;
@@ -362,7 +373,10 @@ TEST_F(slow, poisoned_vram_is_zeroed)
 	}
 }
 
-/* What the GPU itself holds at an allocation's address is its content, linear. */
+/*
+ * VRAM, as the GPU's debugfs file shows it, has the allocation's content in order, from the address
+ * on that ALLOCATION_INFO gives.
+ */
 TEST_F(slow, content_is_in_vram)
 {
 	uint64_t size = 65 * self->dev.page, key = pagoda_key(SEED, 3, 3);
@@ -390,15 +404,15 @@ TEST_F(slow, content_is_in_vram)
 	free(content);
 }
 
-/* Operations that push out what the GPU wrote, either will do. */
+/* Returns how many operations the GPU has executed that flush its writes: either kind does so. */
 static unsigned long long flushes(void)
 {
 	return test_executed("READ_PHYSICAL") + test_executed("WRITE_PHYSICAL");
 }
 
 /*
- * What the GPU has written to system memory is flushed by an access behind it, and the point
- * signals after that: at the point everything is there, however slow the device is.
+ * When an eviction has copied to system memory an access of the GPU flushes its writes, and the
+ * point of EVICT signals after that access.
  */
 TEST_F(slow, flushed_before_the_point)
 {
@@ -426,8 +440,8 @@ TEST_F(slow, flushed_before_the_point)
 }
 
 /*
- * An allocation in the aperture, cached by the CPU: what the CPU writes there is what the GPU
- * reads when it takes the content to VRAM, without any flush.
+ * What the CPU writes to an allocation in the aperture, through a cached mapping, is what the GPU
+ * copies to VRAM, without a flush.
  */
 TEST_F(slow, cached_writes_are_snooped)
 {

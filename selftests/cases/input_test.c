@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submissions that are refused, programs that go where nothing is, and what is destroyed, closed
- * or left alone while jobs need it.
+ * SUBMIT with arguments and handles that are refused; programs that access addresses without a
+ * mapping; contexts, VMs, fences and handles that are destroyed or closed while jobs need them;
+ * points in any order; and a process that forks.
  */
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -22,7 +23,7 @@ FIXTURE(input) {
 	uint64_t vram;
 };
 
-/* As it is now: the GPU writes it. */
+/* Returns the word at @map, to which the GPU may write at any time. */
 static uint64_t word_of(const uint64_t *map)
 {
 	return __atomic_load_n(map, __ATOMIC_ACQUIRE);
@@ -128,7 +129,7 @@ TEST_F(input, refusals)
 	args.syncs.array = BAD_POINTER;
 	EXPECT_REFUSED(EFAULT, pagoda_submit_args(self->fd, &args));
 
-	/* None of it was executed, and the context is as it was. */
+	/* An allocation private to another VM is refused, too. The context still executes jobs. */
 	ASSERT_EQ(0, pagoda_vm_create(self->fd, &self->client.vm));
 	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, CPU,
 					   PAGODA_IN_VRAM, &foreign));
@@ -198,7 +199,7 @@ TEST_F(input, private_is_private)
 				     client_data(&self->client, 0), 0, self->dev.page));
 	prime.handle = handle;
 	EXPECT_REFUSED(EPERM, pagoda_ioctl(self->fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
-	/* Lists of what shares a reservation. */
+	/* MAKE_RESIDENT and EVICT take a private allocation, which has the VM's reservation. */
 	EXPECT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 	EXPECT_EQ(0, pagoda_evict_wait(self->fd, handle));
 }
@@ -223,7 +224,7 @@ TEST_F(input, closed_and_foreign_handles)
 	EXPECT_EQ(0, submit_lists(&self->client, handle));
 	ASSERT_EQ(0, pagoda_close(self->fd, handle));
 	EXPECT_REFUSED(ENOENT, submit_lists(&self->client, handle));
-	/* Numbers only the other client has. */
+	/* Handles of the other client, with numbers that this client doesn't have. */
 	for (n = 0; n < 20; n++)
 		ASSERT_EQ(0, pagoda_create_vram(self->other, self->dev.page, &foreign));
 	EXPECT_REFUSED(ENOENT, submit_lists(&self->client, foreign));
@@ -249,7 +250,10 @@ TEST_F(input, closed_and_foreign_handles)
 
 /* --- programs that leave the VM -------------------------------------------------------------- */
 
-/* Runs what was appended in a client of its own; where it faulted, 0 = it didn't. */
+/*
+ * Runs the program of @bad, which has to fault and so to ban the context, and closes @bad. Returns
+ * the address of the fault.
+ */
 static uint64_t fault_of(struct __test_metadata *_metadata, struct client *bad)
 {
 	struct drm_pagoda_context_state state;
@@ -287,7 +291,7 @@ TEST_F(input, addresses_that_overflow)
 	FAULT_OF(pagoda_reduce, VIRTIO_PAGODA_REDUCE_SUM, UINT64_MAX, code, code, 0);
 	FAULT_OF(pagoda_branch, -8ull, 4096);
 	FAULT_OF(pagoda_branch, code, -code);
-	/* None of these faults reached another client: its job runs. */
+	/* The faults didn't reach another client: its job runs. */
 	pagoda_store(&self->client.program, self->at, 4);
 	EXPECT_EQ(0, client_run(&self->client, NULL, 0));
 	EXPECT_EQ(4, word_of(self->map));
@@ -295,7 +299,10 @@ TEST_F(input, addresses_that_overflow)
 
 /* --- what is in use -------------------------------------------------------------------------- */
 
-/* A job of @in's @point and @out's, 0 = none. */
+/*
+ * Submits the appended program as a job that waits for @in_point of @in, unless @in is 0, and
+ * signals @out_point of @out. The next call submits the same program again.
+ */
 static int submit_between(struct client *client, uint32_t in, uint64_t in_point, uint32_t out,
 			  uint64_t out_point)
 {
@@ -315,7 +322,10 @@ static int submit_between(struct client *client, uint32_t in, uint64_t in_point,
 	return pagoda_submit_args(client->fd, &args);
 }
 
-/* Lets the job of client_hang() end once the thread that destroys its context or VM sleeps. */
+/*
+ * A thread that lets the job of client_hang() end once the thread @destroys, which destroys the
+ * job's context or VM, sleeps. @asleep: it was seen asleep.
+ */
 struct release {
 	pthread_t thread;
 	struct client *client;
@@ -333,8 +343,8 @@ static void *release_run(void *arg)
 }
 
 /*
- * A context goes with jobs that run and jobs that wait for those; each of them is over then.
- * submit_test.c has the same of a job that hangs.
+ * A context is destroyed while a job runs and others are queued behind it, and then its VM, which
+ * waits for the job; the points of all jobs signal. submit_test.c does this with a job that hangs.
  */
 TEST_F(input, destroyed_while_it_runs)
 {
@@ -346,7 +356,9 @@ TEST_F(input, destroyed_while_it_runs)
 	ASSERT_EQ(0, client_open(&one, self->fd, 0));
 	ASSERT_EQ(0, client_hang(&one, false));
 	ASSERT_EQ(0, client_hangs(&one));
-	/* A slow machine may find that it hangs before all of them are there. */
+	/*
+	 * On a slow machine the running job may time out meanwhile: then SUBMIT answers ECANCELED.
+	 */
 	for (n = 0; n < 50 && !ret; n++) {
 		ret = pagoda_submit(self->fd, one.context, 0, 0, NULL, 0, one.syncobj,
 				    one.point + 1);
@@ -369,7 +381,10 @@ TEST_F(input, destroyed_while_it_runs)
 	EXPECT_EQ(3, word_of(self->map));
 }
 
-/* What a job that waits would use loses its handle: addresses go with that (C139). */
+/*
+ * A fence is destroyed while a queued job will store to its address: the address ends (C139), and
+ * the job faults. The handle of an allocation that a queued job lists is closed: the job runs.
+ */
 TEST_F(input, closed_before_it_runs)
 {
 	struct drm_pagoda_bind_entry entry = {
@@ -387,7 +402,7 @@ TEST_F(input, closed_before_it_runs)
 	pagoda_store(&one.program, entry.address, 2);
 	ASSERT_EQ(0, submit_between(&one, in, 1, one.syncobj, ++one.point));
 	ASSERT_EQ(0, pagoda_fence_destroy(self->fd, entry.handle));
-	/* Listed, it is used by the job until the end, with a handle or without. */
+	/* A listed allocation stays for the job, with a handle or without. */
 	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->dev.page, &listed));
 	ASSERT_EQ(0, submit_between(&self->client, in, 1, self->client.syncobj,
 				    ++self->client.point));
@@ -408,7 +423,7 @@ TEST_F(input, closed_before_it_runs)
 
 /* --- points ---------------------------------------------------------------------------------- */
 
-/* Points may be given in any order: each wait for a point ends. */
+/* Jobs signal points of a timeline, or wait for them, in any order: all waits end. */
 TEST_F(input, points_out_of_order)
 {
 	static const uint64_t points[] = { 5, 3, 4, 4, 1, 6 };
@@ -419,7 +434,7 @@ TEST_F(input, points_out_of_order)
 	for (n = 0; n < ARRAY_SIZE(points); n++)
 		ASSERT_EQ(0, submit_between(&self->client, 0, 0, out, points[n]));
 	EXPECT_EQ(0, pagoda_syncobj_wait(self->fd, out, 6, LIMIT));
-	/* Waited for out of order, and signalled so. */
+	/* Jobs wait for points out of order, and the CPU signals points out of order. */
 	for (n = 0; n < ARRAY_SIZE(points); n++)
 		ASSERT_EQ(0, submit_between(&self->client, in, points[n], self->client.syncobj,
 					    ++self->client.point));
@@ -431,7 +446,7 @@ TEST_F(input, points_out_of_order)
 	EXPECT_EQ(0, client_wait(&self->client));
 }
 
-/* As many as may wait for one point, which then comes. */
+/* As many jobs as may wait, all for one point. All are executed when it is signalled. */
 TEST_F(input, all_wait_for_one)
 {
 	uint32_t in, n, count = DRM_PAGODA_MAX_WAITING_JOBS;
@@ -444,7 +459,10 @@ TEST_F(input, all_wait_for_one)
 					    ++self->client.point));
 	EXPECT_EQ(0, word_of(self->map));
 	ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, 1));
-	/* However long all of them take. */
+	/*
+	 * Waits for a quarter of the jobs at a time, so that all together may take four times
+	 * LIMIT.
+	 */
 	for (n = count / 4; n <= count; n += count / 4)
 		EXPECT_EQ(0, pagoda_syncobj_wait(self->fd, self->client.syncobj, n, LIMIT));
 	EXPECT_EQ(count, word_of(self->map));
@@ -454,7 +472,10 @@ TEST_F(input, all_wait_for_one)
 
 /* --- processes ------------------------------------------------------------------------------- */
 
-/* A child with the same file, which goes while jobs of both are under way. */
+/*
+ * A child that shares the file submits jobs and exits, while all jobs, its own and its parent's,
+ * wait for a point: all of them are executed.
+ */
 TEST_F(input, forks_while_jobs_wait)
 {
 	uint32_t in;

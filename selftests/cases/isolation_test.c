@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * No client sees what was another client's (C200). A client fills memory of all kinds with a word
- * that nothing else has, and its tables and save areas with what the driver writes there. It loses
- * all of that in one of the ways there are. Then another client gets memory of all kinds, looks
- * at it in all ways, and finds zeros.
+ * No client sees content of another client (C200). A first client fills memory of all kinds with
+ * SECRET, makes page tables and save areas, and loses all of that in one of several ways (enum
+ * way). A second client then gets memory of all kinds, looks at it in several ways (enum sight),
+ * and must find zeros. Files that tell of memory, in debugfs and coredumps, are closed to all users
+ * but root.
  */
 #include <sys/stat.h>
 
@@ -19,7 +20,7 @@
 #define ANYWHERE	(PAGODA_IN_VRAM | PAGODA_IN_APERTURE)
 #define SHRINK		"/sys/kernel/debug/ttm/tt_shrink"
 
-/* How the owner's memory becomes free, or is taken from the owner. */
+/* How the first client's memory becomes free, or is taken from it. */
 enum way { CLOSED, KILLED, EVICTED, OFFERED, DECOMMITTED, SWAPPED, PRESSED, RESET };
 
 /* How the second client looks at its own memory. */
@@ -134,7 +135,10 @@ static int piece_make(struct owner *owner, uint32_t number, const struct kind *k
 	return ret;
 }
 
-/* Makes the two pieces of @number; their kinds, and so what is looked at how, vary by round. */
+/*
+ * Makes the two pieces of @number. Their kinds vary by @round: over the rounds each kind is looked
+ * at in each way.
+ */
 static int owner_make(struct owner *owner, uint32_t round, uint32_t number)
 {
 	const struct kind *vram = &vram_kinds[(number + round) % ARRAY_SIZE(vram_kinds)];
@@ -242,7 +246,10 @@ static int owner_write(struct owner *owner, uint32_t round, bool share)
 	return ret || !share ? ret : owner_share(owner);
 }
 
-/* The owner's content is unchanged; discarded content is zeros, not another client's bytes. */
+/*
+ * Returns 0 if each piece that the CPU can map has its content, or zeros if RECLAIM said that it
+ * was discarded; else a negative errno.
+ */
 static int owner_check(const struct owner *owner, const uint32_t *results)
 {
 	uint64_t *map, n, value;
@@ -319,7 +326,10 @@ static int owner_return(const struct owner *owner, enum way way)
 
 	for (n = 0; n < 2 * PIECES; n++)
 		handles[n] = owner->pieces[n].handle;
-	/* Half of it comes back in VRAM, the rest where the CPU is the first to look. */
+	/*
+	 * RECLAIM brings pieces back to VRAM, but not those evicted here: the CPU is the first to
+	 * access these.
+	 */
 	if (way == OFFERED)
 		ret = pagoda_evict(owner->dev.fd, handles, PIECES / 2, 0, 0);
 	if (!ret && (way == OFFERED || way == DECOMMITTED))
@@ -328,8 +338,8 @@ static int owner_return(const struct owner *owner, enum way way)
 }
 
 /*
- * Runs in a process of its own: writes to @say when all is written and lost, then waits until @told
- * is closed or the process is killed. Returns the status that the process exits with.
+ * Runs in a process of its own: writes to @say after owner_write() and owner_lose(), then waits
+ * until @told is closed or the process is killed. Returns the status that the process exits with.
  */
 static int victim(enum way way, uint32_t round, int say, int told)
 {
@@ -344,7 +354,7 @@ static int victim(enum way way, uint32_t round, int say, int told)
 		return 1;
 	}
 	test_say(say);
-	/* The pipe only ever ends; a process that is to be killed waits for its death. */
+	/* No byte is ever written to @told: read() returns when the pipe is closed. */
 	while (way == KILLED || read(told, &byte, 1) > 0)
 		pause();
 	return stays(way) && owner_return(&owner, way) ? 2 : 0;
@@ -389,7 +399,10 @@ static int look_copy(struct owner *owner, const struct piece *piece)
 	return ret ? ret : look(owner->words, piece->size);
 }
 
-/* The sum of 32-bit words: it doesn't wrap. */
+/*
+ * Looks at the sum, a 64-bit number, that the GPU makes of the piece's 32-bit words: it is 0 only
+ * if all words are.
+ */
 static int look_sum(struct owner *owner, const struct piece *piece)
 {
 	int ret = pagoda_make_resident_wait(owner->dev.fd, piece->handle);
@@ -420,8 +433,8 @@ static int look_debugger(struct owner *owner, const struct piece *piece)
 }
 
 /*
- * Requests the piece together with more than VRAM can hold: the request is refused, and the piece
- * stays where it was.
+ * Requests the piece together with more than VRAM can hold. Returns 0 if the request is refused
+ * with ENOMEM.
  */
 static int ask_too_much(struct owner *owner, const struct piece *piece)
 {
@@ -576,7 +589,10 @@ static bool others_may(const char *path)
 	return lstat(path, &stat) || stat.st_mode & (0077);
 }
 
-/* It is made behind the fence of the job that failed. */
+/*
+ * Waits for coredumps, as one may be made after the fence of the failed job has signalled. Returns
+ * their number.
+ */
 static size_t coredumps(glob_t *found)
 {
 	int64_t end = pagoda_now() + TEST_PATIENCE;
@@ -596,7 +612,7 @@ TEST(files_are_roots)
 
 	ASSERT_EQ(0, test_device_open(&dev));
 	ASSERT_EQ(0, client_open(&client, dev.fd, 0));
-	/* The way to all of them is closed. */
+	/* Users other than root can't enter debugfs, and so reach no file in it. */
 	EXPECT_FALSE(others_may("/sys/kernel/debug"));
 	if (access("/sys/class/devcoredump", F_OK))
 		SKIP(return, "the kernel has no coredumps of devices");
@@ -605,7 +621,7 @@ TEST(files_are_roots)
 	ASSERT_NE(0, coredumps(&found));
 	for (n = 0; n < found.gl_pathc; n++) {
 		EXPECT_FALSE(others_may(found.gl_pathv[n]));
-		/* Whatever is written: it goes. */
+		/* Any write removes a coredump. */
 		fd = open(found.gl_pathv[n], O_WRONLY | O_CLOEXEC);
 		EXPECT_EQ(1, write(fd, "0", 1));
 		close(fd);

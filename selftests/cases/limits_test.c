@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits: what a client and a user may have at once, each with its errno, and that other users
- * don't notice. The user is the opener of the file, by its real id, whatever ids a user namespace
- * has given it.
+ * Limits: how much a client and a user may have at once, the errno of each limit, and that other
+ * users still get their share. The user is the real user id of the process that opened the file,
+ * whatever ids that user has in a user namespace. Kernel memory for a client is charged to its
+ * control group.
  */
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -15,7 +16,9 @@
 #define ANN		1001
 #define BOB		1002
 #define NODE		"/tmp/pagoda-limits"
-/* Ids of the namespace: more than one, and none of a user. */
+/*
+ * First user id that the ids of a user namespace are mapped to; no test uses these ids elsewhere.
+ */
 #define MAPPED		100000
 #define MAX_SPACES	4096
 
@@ -35,7 +38,7 @@ FIXTURE_TEARDOWN(limits)
 	close(self->fd);
 }
 
-/* Makes VMs until one is refused, with that errno; the number. */
+/* Makes VMs of one client until one is refused, with *@error. Returns how many were made. */
 static uint32_t take_vms(int fd, int *error)
 {
 	struct drm_pagoda_vm_create args;
@@ -46,7 +49,10 @@ static uint32_t take_vms(int fd, int *error)
 	return count;
 }
 
-/* The same with as many files as that takes; what they were refused with in the end. */
+/*
+ * Makes VMs of one client after the other until a client gets none, or is refused for another
+ * reason than its own limit, with *@error. Returns how many were made.
+ */
 static uint32_t take_share(int *error)
 {
 	uint32_t count = 0, more;
@@ -66,7 +72,10 @@ static uint32_t take_share(int *error)
 	return count;
 }
 
-/* A child that takes all that @uid can have, says so, and keeps it until it is killed. */
+/*
+ * Starts a child that makes VMs as user @uid until one is refused with @expected, says so, and
+ * keeps them until it is killed. Returns its pid.
+ */
 static pid_t greedy_user(struct __test_metadata *_metadata, uid_t uid, int expected, int *pipe_end)
 {
 	pid_t pid = test_fork(pipe_end);
@@ -74,7 +83,7 @@ static pid_t greedy_user(struct __test_metadata *_metadata, uid_t uid, int expec
 
 	if (pid)
 		return pid;
-	/* The real id counts, not the one that files are opened with. */
+	/* The limits are of the real id. Files are opened with the effective id, still root's. */
 	if (setresuid(uid, -1, -1))
 		_exit(1);
 	if (!take_share(&error) || error != expected)
@@ -106,7 +115,10 @@ TEST_F(limits, vms_of_a_client)
 	close(other);
 }
 
-/* A user has half of what others leave, in however many files; it is there again afterwards. */
+/*
+ * A user gets half of the address spaces that others leave, in however many files; other users
+ * still get theirs, and all have come back when the user's process has ended.
+ */
 TEST_F(limits, vms_of_a_user)
 {
 	int ann, bob, error;
@@ -135,7 +147,10 @@ static int write_file(const char *path, const char *text)
 	return ret == size ? 0 : -1;
 }
 
-/* In a namespace of its user's: as another id than the one it has there. */
+/*
+ * The child of mapped_child(): as user ANN enters a new user namespace, takes the id @uid of it,
+ * and makes VMs until ENOSPC. @first: some must be made, else none, as ANN's share is used up.
+ */
 static void mapped_user(int pipe_end, int heard, uid_t uid, bool first)
 {
 	int error;
@@ -144,7 +159,7 @@ static void mapped_user(int pipe_end, int heard, uid_t uid, bool first)
 	if (setresuid(ANN, ANN, ANN) || unshare(CLONE_NEWUSER))
 		_exit(10);
 	test_say(pipe_end);
-	/* Its ids are there. */
+	/* Waits until the parent has written uid_map. */
 	if (read(heard, &byte, 1) != 1 || setresuid(uid, uid, uid))
 		_exit(11);
 	if (!!take_share(&error) != first || error != -ENOSPC)
@@ -227,7 +242,7 @@ static int submit_behind(struct client *client, uint32_t syncobj, uint64_t point
 	return pagoda_submit_args(client->fd, &args);
 }
 
-/* Jobs that wait count until they have gone on, or their context is destroyed. */
+/* Jobs count as waiting until they have gone on or their context is destroyed. */
 TEST_F(limits, waiting_jobs)
 {
 	struct client client;
@@ -255,7 +270,7 @@ TEST_F(limits, waiting_jobs)
 	munmap(client.program.memory, CODE_SIZE);
 }
 
-/* Files of events outlive the DRM file and count until they are closed. */
+/* Files of EVENTS outlive the DRM file, and count until they are closed. */
 TEST_F(limits, event_files)
 {
 	enum { files = DRM_PAGODA_MAX_USER_EVENT_FILES, each = DRM_PAGODA_MAX_EVENT_FILES };
@@ -279,7 +294,10 @@ TEST_F(limits, event_files)
 		close(events[n]);
 }
 
-/* What is waited for is pinned; what isn't can be given values all the same. */
+/*
+ * A fence that an eventfd or a thread waits for is pinned, up to a limit for each client. At the
+ * limit a wait for another fence is refused.
+ */
 TEST_F(limits, pinned_fences)
 {
 	struct drm_pagoda_fence_value entry = { .value = 1 };
@@ -297,7 +315,7 @@ TEST_F(limits, pinned_fences)
 	EXPECT_EQ(-EDQUOT, ret);
 	EXPECT_EQ(DRM_PAGODA_MAX_PINNED_FENCES, count);
 	EXPECT_REFUSED(EDQUOT, pagoda_fence_wait(self->fd, free, 1, 1));
-	/* One that is pinned may be waited for once more, and when it is reached there is room. */
+	/* A pinned fence may be waited for again. When it has its value another can be pinned. */
 	EXPECT_REFUSED(ETIME, pagoda_fence_wait(self->fd, free + 1, 1, 1));
 	EXPECT_EQ(0, pagoda_fence_signal(self->fd, free + 1, 1));
 	do {
@@ -313,7 +331,7 @@ TEST_F(limits, pinned_fences)
 #define GROUP		"pagoda-limits"
 #define MAPPINGS	32768u
 
-/* Every other page of a range. */
+/* Maps zeros to every other page of a range, so that no two of the mappings can become one. */
 static int map_zeros(int fd, const struct drm_pagoda_vm_create *vm, uint64_t page)
 {
 	uint64_t here = test_round_up(vm->start, 2 * PAGODA_MIB);
@@ -353,7 +371,7 @@ static void charged_client(int say, int heard, uint64_t page)
 	_exit(23);
 }
 
-/* Bytes of kernel memory that a control group is charged for. */
+/* Returns the bytes of kernel memory that GROUP is charged for. */
 static uint64_t group_kernel(void)
 {
 	FILE *file = fopen(CGROUPS "/" GROUP "/memory.stat", "r");
@@ -368,7 +386,7 @@ static uint64_t group_kernel(void)
 	return found;
 }
 
-/* What the kernel keeps of a client's mappings its control group pays for. */
+/* Kernel memory for a client's mappings is charged to the client's control group. */
 TEST_F(limits, memory_is_charged)
 {
 	uint64_t before, after;
@@ -390,7 +408,7 @@ TEST_F(limits, memory_is_charged)
 	EXPECT_EQ(1, write(go[1], "", 1));
 	EXPECT_TRUE(test_heard(said));
 	after = group_kernel();
-	/* A mapping is in a tree, twice, and in the copy of the page tables. */
+	/* Each mapping takes over 128 bytes: nodes of two trees, and words of the tables' copy. */
 	EXPECT_LT(before + MAPPINGS * 128, after);
 	end_child(pid, said);
 	close(go[0]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Residency lists and paging queues: MAKE_RESIDENT and EVICT as WDDM has them.
+ * Residency lists and paging queues: counts, values, bytes_to_trim, flags and refusals of
+ * MAKE_RESIDENT and EVICT, and jobs that find the list resident, as WDDM has it.
  */
 #include "lib/pagoda_prime.h"
 #include "lib/submit_client.h"
@@ -46,7 +47,7 @@ FIXTURE_TEARDOWN(list)
 	close(self->other);
 }
 
-/* Adds allocations of a 16th of VRAM whose bytes are known. */
+/* Creates @count allocations, each a 16th of VRAM, and writes known content to them. */
 static int list_create(struct _test_data_list *self, uint32_t count)
 {
 	uint8_t *map;
@@ -130,12 +131,15 @@ TEST_F(list, as_often_out_as_in)
 	EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, self->bos[0]));
 	PAGODA_PROVES(C154);
 	EXPECT_EQ(0, list_check(self, 0));
-	/* All of a list or none. */
+	/* EVICT takes all of its entries from the list or none. */
 	EXPECT_REFUSED(ENOENT, list_evict(self, 0, 2));
 	EXPECT_EQ(4, pagoda_list_count(self->fd, self->bos[1]));
 }
 
-/* What is resident already is counted as anything else, and refused as anything else. */
+/*
+ * MAKE_RESIDENT counts allocations that are resident already as any others, and refuses a list with
+ * a wrong entry without a change of counts.
+ */
 TEST_F(list, again_when_resident)
 {
 	uint32_t twice[3], n;
@@ -157,11 +161,11 @@ TEST_F(list, again_when_resident)
 	EXPECT_REFUSED(ENOENT, pagoda_make_resident(self->fd, twice, 3, 0, 0, NULL));
 	for (n = 0; n < 3; n++)
 		EXPECT_EQ(5, pagoda_list_count(self->fd, self->bos[n]));
-	/* One that isn't on the list yet. */
+	/* Now the request has an allocation that isn't on the list yet. */
 	ASSERT_EQ(0, list_make(self, 0, 4));
 	for (n = 0; n < 4; n++)
 		EXPECT_EQ(n < 3 ? 6 : 1, pagoda_list_count(self->fd, self->bos[n]));
-	/* And one that isn't any more. */
+	/* Now one of the request's allocations was taken off the list, and so was evicted. */
 	ASSERT_EQ(0, list_evict(self, 3, 1));
 	EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, self->bos[3]));
 	ASSERT_EQ(0, list_make(self, 0, 4));
@@ -188,7 +192,7 @@ TEST_F(list, closing_drops_counts)
 	EXPECT_EQ(3, pagoda_list_count(self->fd, self->bos[1]));
 }
 
-/* A request without a queue is about now, and takes nothing from the list. */
+/* Requests without a queue change no counts, and don't evict what is on the list. */
 TEST_F(list, calls_without_a_queue)
 {
 	ASSERT_EQ(0, list_create(self, 2));
@@ -298,8 +302,8 @@ TEST_F(list, nothing_to_wait_for)
 }
 
 /*
- * An allocation that was removed with ONLY_IF_NECESSARY leaves VRAM when other allocations need
- * its place, seen by its segment; all content is right.
+ * An allocation that is removed from the list with ONLY_IF_NECESSARY leaves VRAM when others need
+ * its place. The content of all allocations is right.
  */
 TEST_F(list, until_it_is_necessary)
 {
@@ -317,7 +321,7 @@ TEST_F(list, until_it_is_necessary)
 		EXPECT_EQ(0, list_check(self, n));
 }
 
-/* What wasn't written leaves without being copied, and is what it was. */
+/* With NOT_WRITTEN_TO allocations that weren't written leave VRAM uncopied, with their content. */
 TEST_F(list, unwritten_is_not_copied)
 {
 	struct drm_pagoda_stats before, after;
@@ -337,7 +341,7 @@ TEST_F(list, unwritten_is_not_copied)
 	}
 	ASSERT_EQ(0, list_make(self, 0, 2));
 	EXPECT_EQ(0, list_check(self, 0));
-	/* The CPU says nothing: what it wrote is copied. */
+	/* NOT_WRITTEN_TO isn't about the CPU: what the CPU wrote isn't lost. */
 	map = pagoda_map(self->fd, self->bos[1], self->size);
 	ASSERT_NE(NULL, map);
 	pagoda_fill(map, pagoda_key(SEED, 2, 0), 0, self->size);
@@ -347,7 +351,10 @@ TEST_F(list, unwritten_is_not_copied)
 	EXPECT_EQ(0, list_check(self, 0));
 }
 
-/* Shows an allocation to read it, looks at all of it, and moves what shows it. */
+/*
+ * Maps an allocation read-only and reads all of it; with @move the mapping then goes to another
+ * address. Returns the mapping, or NULL.
+ */
 static uint8_t *map_to_read(int fd, uint32_t handle, uint64_t size, bool move)
 {
 	uint8_t *map, *place, sum = 0;
@@ -367,7 +374,10 @@ static uint8_t *map_to_read(int fd, uint32_t handle, uint64_t size, bool move)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* A mapping that was made to read may be written later, without a page fault that says so. */
+/*
+ * A mapping is read-only while reads fill in its page-table entries, and is made writable only
+ * then: EVICT with NOT_WRITTEN_TO doesn't lose what the CPU writes through it.
+ */
 TEST_F(list, written_by_a_mapping_that_was_to_read)
 {
 	uint8_t *map;
@@ -377,7 +387,10 @@ TEST_F(list, written_by_a_mapping_that_was_to_read)
 	for (n = 0; n < 2; n++) {
 		uint64_t key = pagoda_key(SEED, 3, n);
 
-		/* The second time its pages are kept. */
+		/*
+		 * The EVICT has NOT_WRITTEN_TO, so that the second MAKE_RESIDENT keeps the system
+		 * pages.
+		 */
 		ASSERT_EQ(0, list_make(self, 0, 2));
 		ASSERT_EQ(0, list_evict_with(self, 0, 2, DRM_PAGODA_EVICT_NOT_WRITTEN_TO));
 		ASSERT_EQ(0, list_make(self, 0, 2));
@@ -387,7 +400,7 @@ TEST_F(list, written_by_a_mapping_that_was_to_read)
 		pagoda_fill(map, key, 0, self->size);
 		ASSERT_EQ(0, list_evict_with(self, 0, 2, DRM_PAGODA_EVICT_NOT_WRITTEN_TO));
 		EXPECT_EQ(-1, pagoda_check(map, key, 0, self->size));
-		/* And not any more. */
+		/* The mapping is read-only again, and shows the same content. */
 		ASSERT_EQ(0, mprotect(map, self->size, PROT_READ));
 		EXPECT_EQ(-1, pagoda_check(map, key, 0, self->size));
 		munmap(map, self->size);
@@ -411,7 +424,10 @@ TEST_F(list, other_things_are_signalled_too)
 	entry.handle = self->bos[0];
 	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &args.syncobj));
 	ASSERT_EQ(0, pagoda_fence_create(self->fd, 0, &args.fence, &map));
-	/* The first time it is brought, the second time it is there. */
+	/*
+	 * The first call brings the allocation, the second finds it resident: both signal the point
+	 * and the fence.
+	 */
 	for (n = 0; n < 2; n++) {
 		ASSERT_EQ(0, pagoda_ioctl(self->fd, DRM_IOCTL_PAGODA_MAKE_RESIDENT, &args));
 		EXPECT_EQ(1, args.num_resident);
@@ -442,7 +458,7 @@ TEST_F(list, bytes_to_trim)
 	EXPECT_EQ(0, value);
 	for (n = 0; n < 20; n++)
 		EXPECT_EQ(n < 12 ? 1 : 0, pagoda_list_count(self->fd, self->bos[n]));
-	/* That much is evicted: the same call goes through. */
+	/* When @trim bytes are taken from the list the same request is accepted. */
 	ASSERT_EQ(0, list_evict(self, 0, (trim + self->size - 1) / self->size));
 	ASSERT_EQ(0, pagoda_list_add(self->fd, self->queue, self->bos + 11, 9, 0, &value, &trim));
 	EXPECT_EQ(0, trim);
@@ -474,7 +490,7 @@ TEST_F(list, cant_trim_further)
 			ASSERT_EQ(0, pagoda_create_vram(fd, self->size, &bos[k]));
 		ASSERT_EQ(0, client_open(&client, fd, 0));
 		ASSERT_EQ(0, client_open(&bystander, self->fd, 0));
-		/* Without the flags it is only refused. */
+		/* Without CANT_TRIM_FURTHER the refusal puts no client in error. */
 		EXPECT_REFUSED(ENOMEM, pagoda_list_add(fd, queue, bos, 20, 0, &value, &trim));
 		EXPECT_EQ(0, client_run(&client, NULL, 0));
 		EXPECT_REFUSED(ENOMEM, pagoda_list_add(fd, queue, bos, 20, flags[n], &value,
@@ -489,7 +505,7 @@ TEST_F(list, cant_trim_further)
 		EXPECT_EQ(0, pagoda_list_count(fd, bos[0]));
 		ASSERT_EQ(0, pagoda_paging_queue_state(fd, 1, &paging));
 		EXPECT_EQ(ENOMEM, paging.client_error);
-		/* The error is of that client alone: another client's job runs. */
+		/* Only that client is in error: another client's job runs. */
 		EXPECT_EQ(0, client_run(&bystander, NULL, 0));
 		client_close(&bystander);
 		munmap(client.program.memory, CODE_SIZE);
@@ -499,7 +515,9 @@ TEST_F(list, cant_trim_further)
 
 /* --- work ------------------------------------------------------------------------------------ */
 
-/* Adds one to the first word of each of the client's, which its jobs don't list. */
+/*
+ * Runs a job that adds @add to the first word of each of @count allocations, which it doesn't list.
+ */
 static int list_job(struct client *client, uint32_t count, uint64_t add)
 {
 	uint32_t n;
@@ -532,7 +550,10 @@ TEST_F(list, resident_when_executed)
 	}
 	ASSERT_EQ(0, list_make(self, 0, 8));
 	for (round = 1; round < 12 && (round < 3 || pagoda_now() < end); round++) {
-		/* Others take its place, as many as there are places. */
+		/*
+		 * Twelve others come to VRAM, which has sixteen places: some of the list's eight
+		 * leave.
+		 */
 		ASSERT_EQ(0, pagoda_make_resident(self->fd, self->bos + 8, 12, 0, 0, NULL));
 		PAGODA_PROVES(C152);
 		ASSERT_EQ(0, list_job(&client, 8, 1));
@@ -550,7 +571,7 @@ TEST_F(list, resident_when_executed)
 	}
 	for (n = 8; n < 20; n++)
 		EXPECT_EQ(0, list_check(self, n));
-	/* Off the list, and evicted: its addresses fault. */
+	/* An allocation that is taken off the list is evicted: jobs' accesses to it fault. */
 	ASSERT_EQ(0, list_evict(self, 0, 1));
 	list_job(&client, 1, 1);
 	ASSERT_EQ(0, pagoda_context_state(self->fd, client.context, &state));
@@ -632,7 +653,7 @@ TEST_F(list, refusals)
 	EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, status.residency);
 }
 
-/* A queue that is destroyed does what it was given, and the list stays. */
+/* A destroyed queue's accepted requests are carried out, and the counts stay. */
 TEST_F(list, destroyed_queue)
 {
 	struct drm_pagoda_paging_queue_state state;
@@ -651,7 +672,7 @@ TEST_F(list, destroyed_queue)
 	EXPECT_REFUSED(ENOENT, make_args(self->fd, self->queue, 0, self->bos[0]));
 }
 
-/* The file is closed with much to do. */
+/* A file is closed while its paging queue has requests: all memory becomes free. */
 TEST_F(list, closed_while_queued)
 {
 	uint32_t queue, timeline, bos[12], n, round;

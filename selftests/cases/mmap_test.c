@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU mappings: of allocations that are anywhere, that move, that are looked at in every way
- * the kernel offers. Where the CPU can't see all of VRAM, a fault brings the allocation to
- * where it can; nothing here depends on which it is but what is said to.
+ * CPU mappings of allocations in every place, while they move, and with every kind of access: by
+ * threads, debuggers, system calls and child processes. Where the CPU reaches a part of VRAM or
+ * none, a page fault brings an allocation to where the CPU reaches it. The tests are for all such
+ * devices; what depends on the visible part of VRAM asks for its size.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -93,7 +94,10 @@ TEST_F(map, every_placement)
 	}
 }
 
-/* After the CPU has touched it, an allocation is where the CPU sees it. */
+/*
+ * After a CPU access an allocation is where the CPU reaches it; a page fault moves it only if it
+ * was elsewhere.
+ */
 TEST_F(map, faults_bring_it_into_view)
 {
 	uint64_t size = self->dev.vram.size / 8;
@@ -127,8 +131,8 @@ TEST_F(map, faults_bring_it_into_view)
 }
 
 /*
- * What isn't declared CPU-visible is shown in system memory, and brought there by a touch, if the
- * GPU may use it there; else not at all.
+ * An allocation without CPU_VISIBLE can be mapped if the aperture supports it: a CPU access moves
+ * it to system memory. Otherwise mmap() is refused.
  */
 TEST_F(map, shown_in_system_memory_only)
 {
@@ -194,7 +198,10 @@ TEST_F(map, survives_moves)
 	free(shadow);
 }
 
-/* The page table entry of before the move must not outlive it: no wait between the calls. */
+/*
+ * A move leaves no CPU page-table entry of the old place behind: the mapping shows the content
+ * while MAKE_RESIDENT and EVICT follow each other without waits.
+ */
 TEST_F(map, no_stale_view)
 {
 	uint64_t size = self->dev.vram.size / 16, key;
@@ -229,7 +236,7 @@ static int mem_open(void)
 TEST_F(map, debugger_access)
 {
 	uint64_t key = pagoda_key(SEED, 1, 1), other = pagoda_key(SEED, 1, 2);
-	/* Across pages, at odd offsets. */
+	/* The range begins and ends within pages, at odd offsets. */
 	uint64_t offset = self->dev.page - 3, length = 2 * self->dev.page + 11;
 	uint8_t buffer[3 * 4096 + 64];
 	int mem = mem_open(), resident;
@@ -306,7 +313,7 @@ TEST_F(map, moved_and_cut)
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, self->handle));
 	EXPECT_EQ(-1, pagoda_check(moved, key, 0, size));
 
-	/* A hole of five pages: what is left still shows what it showed. */
+	/* Five pages are unmapped: what is left of the mapping shows the content after a move. */
 	ASSERT_EQ(0, munmap(moved + 10 * page, 5 * page));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, self->handle));
 	EXPECT_EQ(-1, pagoda_check(moved, key, 0, 10 * page));
@@ -322,7 +329,7 @@ TEST_F(map, part_of_it)
 	ASSERT_EQ(0, pagoda_mmap_offset(self->fd, self->handle, &offset));
 	part = mmap(NULL, 3 * page, PROT_READ, MAP_SHARED, self->fd, offset + 7 * page);
 	if (part == MAP_FAILED) {
-		/* A driver may map whole allocations only, if mmap() itself refuses a part. */
+		/* A driver may map whole allocations only, but then mmap() has to refuse a part. */
 		EXPECT_EQ(EINVAL, errno);
 		return;
 	}
@@ -342,7 +349,7 @@ TEST_F(map, outlives_the_handle)
 	EXPECT_EQ(-1, pagoda_check(self->map, key, 0, self->size));
 	pagoda_fill(self->map, key + 1, 0, self->size);
 	EXPECT_EQ(-1, pagoda_check(self->map, key + 1, 0, self->size));
-	/* The last reference goes with the mapping; the teardown counts. */
+	/* munmap() drops the last reference: the teardown checks that VRAM has become free. */
 	munmap(self->map, self->size);
 	self->map = NULL;
 }
@@ -360,7 +367,7 @@ TEST_F(map, refused_mappings)
 				   offset));
 }
 
-/* An access that can't be anything but a page fault of the kernel's own. */
+/* The kernel itself accesses the mapping, for write() and read() of a pipe, and takes faults. */
 TEST_F(map, kernel_reads_and_writes)
 {
 	uint64_t key = pagoda_key(SEED, 6, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offered content and residency priorities: which allocation leaves VRAM first, what is left of
- * its content, and which requests an offered allocation refuses.
+ * Offered content and residency priorities: which allocation leaves VRAM first, what is left of its
+ * content, and which requests are refused while an allocation is offered.
  */
 #include <setjmp.h>
 
@@ -21,7 +21,7 @@ static void on_bus_error(int number)
 	siglongjmp(bus_error, number);
 }
 
-/* Does looking at it raise SIGBUS? */
+/* Returns whether an access to @byte raises SIGBUS. */
 static bool is_hidden(uint8_t *byte)
 {
 	struct sigaction action = { .sa_handler = on_bus_error }, before;
@@ -64,7 +64,7 @@ FIXTURE_TEARDOWN(offer)
 	close(self->other);
 }
 
-/* Written, made resident and idle. */
+/* Creates an allocation with content that depends on @id, and makes it resident. */
 static int create_filled(int fd, uint64_t size, uint32_t supported, uint32_t id, uint32_t *handle)
 {
 	int ret = pagoda_create(fd, size, CPU, supported, handle);
@@ -105,7 +105,7 @@ static bool in_vram(int fd, uint32_t handle)
 	return pagoda_where(fd, handle) == DRM_PAGODA_SEGMENT_VRAM;
 }
 
-/* Pieces that fill what is left of VRAM, the last ones to come first in @handles. */
+/* Creates allocations in VRAM only and makes them resident one by one: handles[0] is the oldest. */
 static int fill_vram(int fd, uint64_t size, uint32_t *handles, uint32_t count)
 {
 	uint32_t n;
@@ -119,7 +119,10 @@ static int fill_vram(int fd, uint64_t size, uint32_t *handles, uint32_t count)
 	return ret;
 }
 
-/* One more piece is wanted: which one of @count left for it? -1: not one and no other. */
+/*
+ * Makes another allocation of @size bytes resident, with the highest priority. Returns the index of
+ * the one among @handles that left VRAM for it; -1 if none left or several, or a call failed.
+ */
 static int who_leaves(int fd, uint64_t size, const uint32_t *handles, uint32_t count)
 {
 	bool before[PIECES];
@@ -158,7 +161,10 @@ TEST_F(offer, by_priority)
 	for (n = 0; n < used; n++)
 		ASSERT_EQ(0, pagoda_set_priority(self->fd, self->pieces[n], n < 6 ? priorities[n] :
 						 DRM_PAGODA_RESIDENCY_MAXIMUM));
-	/* There may be room for one more: if there is less, the first leaves for these. */
+	/*
+	 * Two halves of a piece take the room that is left. If there is less, they evict the
+	 * allocation that is expected first, and the loop begins with the second.
+	 */
 	who_leaves(self->fd, self->size / 2, self->pieces, 0);
 	who_leaves(self->fd, self->size / 2, self->pieces, 0);
 	for (n = !in_vram(self->fd, self->pieces[expected[0]]); n < 6; n++)
@@ -178,7 +184,7 @@ TEST_F(offer, by_rank)
 		ASSERT_EQ(0, pagoda_offer(self->fd, &self->pieces[n], 1, ranks[n], 0));
 	for (n = 0; n < 7 && left < 6; n++) {
 		who = who_leaves(self->fd, self->size, self->pieces, 6);
-		/* There may be room for the first. */
+		/* The first new allocation may find room, so that nothing leaves for it. */
 		if (who < 0 && !n)
 			continue;
 		PAGODA_PROVES(C169);
@@ -186,7 +192,7 @@ TEST_F(offer, by_rank)
 		left++;
 	}
 	EXPECT_EQ(6, left);
-	/* No other allocation had to leave. */
+	/* None of the allocations that aren't offered had to leave. */
 	for (n = 6; n < used; n++)
 		EXPECT_TRUE(in_vram(self->fd, self->pieces[n]));
 }
@@ -244,7 +250,10 @@ TEST_F(offer, comes_back)
 	self->other = pagoda_open();
 }
 
-/* Offers what a job names that may still be queued: such a job keeps it from being offered. */
+/*
+ * Offers an allocation that a job lists: repeats OFFER while it answers EBUSY, because the job is
+ * still queued.
+ */
 static int offer_prepared(int fd, const uint32_t *handle)
 {
 	int64_t end = pagoda_now() + LIMIT;
@@ -255,7 +264,7 @@ static int offer_prepared(int fd, const uint32_t *handle)
 	return ret;
 }
 
-/* A job that still runs finds what was offered behind it. */
+/* A job finds the content of an allocation that was offered after SUBMIT. */
 TEST_F(offer, after_earlier_work)
 {
 	uint32_t listed[2], n, round;
@@ -324,10 +333,10 @@ TEST_F(offer, not_used_meanwhile)
 	EXPECT_REFUSED(EALREADY, pagoda_offer(self->fd, &handle, 1, HIGH, 0));
 	EXPECT_EQ(DRM_PAGODA_RECLAIM_OK, pagoda_reclaim_one(self->fd, handle));
 	EXPECT_REFUSED(EINVAL, pagoda_reclaim_one(self->fd, handle));
-	/* The mapping that was there shows it again. */
+	/* After RECLAIM the old mapping shows the content again. */
 	EXPECT_EQ(-1, pagoda_check(map, pagoda_key(SEED, 4, 0), 0, size));
 	EXPECT_EQ(0, pagoda_submit(self->fd, client.context, 0, 0, &handle, 1, 0, 0));
-	/* A dma-buf's importers don't know of offers. */
+	/* An exported allocation can't be offered: importers don't know of offers. */
 	fd = prime_export(self->fd, handle);
 	ASSERT_LE(0, fd);
 	EXPECT_REFUSED(EPERM, pagoda_offer(self->fd, &handle, 1, HIGH, 0));
@@ -336,7 +345,10 @@ TEST_F(offer, not_used_meanwhile)
 	client_close(&client);
 }
 
-/* Its addresses fault, those of the rest of the VM don't. */
+/*
+ * While an allocation private to a VM is offered, accesses of jobs to its addresses fault; accesses
+ * to the rest of the VM don't.
+ */
 TEST_F(offer, private_to_a_vm)
 {
 	uint32_t mine, beside, size = 4 * self->dev.page;
@@ -446,7 +458,7 @@ TEST_F(offer, bad_arguments)
 	EXPECT_REFUSED(EINVAL, pagoda_ioctl(self->fd, DRM_IOCTL_PAGODA_RECLAIM, &args));
 	args.results = (struct drm_pagoda_array){ 0, 0, 8 };
 	EXPECT_REFUSED(EINVAL, pagoda_ioctl(self->fd, DRM_IOCTL_PAGODA_RECLAIM, &args));
-	/* After all that it is what it was. */
+	/* The refused calls have left the allocation offered, with its content. */
 	EXPECT_EQ(DRM_PAGODA_RECLAIM_OK, pagoda_reclaim_one(self->fd, handles[0]));
 
 	EXPECT_REFUSED(EINVAL, pagoda_set_priority(self->fd, handles[0],
@@ -459,7 +471,7 @@ TEST_F(offer, bad_arguments)
 	EXPECT_EQ(0, pagoda_set_priority(self->fd, handles[0], DRM_PAGODA_RESIDENCY_MAXIMUM));
 }
 
-/* Closed, or left by a process that ends, what is offered is only memory. */
+/* The memory of offered allocations is free when their handle, or their file, is closed. */
 TEST_F(offer, closed)
 {
 	uint32_t handle, n;

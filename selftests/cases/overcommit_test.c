@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs on more memory than VRAM has: in one VM and in many, private and shared, by threads
- * at the same time. What the GPU wrote it finds again, and so does the CPU, byte by byte.
+ * Jobs that use more memory than VRAM has: in one VM and in many, with private and with shared
+ * allocations, submitted by threads at the same time. The GPU finds what it wrote, and so does the
+ * CPU, byte by byte.
  */
 #include <pthread.h>
 
 #include "lib/submit_client.h"
 
-/* Slow machines do less of the same. */
+/*
+ * Nanoseconds after which a thread ends early, if it has done a few rounds: slow machines do less.
+ */
 #define WORK_LIMIT	(PAGODA_SEC * 3 / 2)
 #define ROUNDS		4u
 #define MOST_CLIENTS	8u
@@ -48,7 +51,10 @@ FIXTURE_VARIANT(over) {
 FIXTURE_VARIANT_ADD(over, one_and_a_half) { .percent = 150 };
 FIXTURE_VARIANT_ADD(over, three) { .percent = 300 };
 
-/* A VM, and allocations whose words all are what @values says. */
+/*
+ * A thread's VM with @count allocations: each 32-bit word of allocation n is @values[n]. Jobs write
+ * sums to the allocation @sums, which the CPU sees as @results.
+ */
 struct worker {
 	pthread_t thread;
 	struct client client;
@@ -61,7 +67,7 @@ struct worker {
 	int ret;
 };
 
-/* Behind its allocations. */
+/* Returns the GPU address of @worker->sums, which is behind those of the other allocations. */
 static uint64_t worker_sums(const struct worker *worker)
 {
 	return client_data(&worker->client, worker->count);
@@ -94,7 +100,10 @@ static int worker_open(struct worker *worker, int fd, uint32_t engine, uint64_t 
 	return worker->results ? 0 : -errno;
 }
 
-/* Looks at all words of all allocations, then gives them others. */
+/*
+ * Has the GPU sum up the words of each allocation, which must all be the old value, and then fill
+ * the allocation with a new one. Returns 0 or a negative errno.
+ */
 static int worker_round(struct worker *worker, uint32_t base)
 {
 	uint64_t words = worker->size / 4;
@@ -110,7 +119,7 @@ static int worker_round(struct worker *worker, uint32_t base)
 			      worker_sums(worker) + 8 * n, 0);
 		worker->values[n] = base + n + 1;
 		pagoda_fill_words(&worker->client.program, at, worker->size, worker->values[n]);
-		/* No job may take long, wherever this runs. */
+		/* Each allocation has a job of its own, so that no job exceeds its time limit. */
 		ret = client_submit(&worker->client, NULL, 0);
 	}
 	if (!ret)
@@ -121,7 +130,10 @@ static int worker_round(struct worker *worker, uint32_t base)
 	return ret;
 }
 
-/* By the CPU, which has no share in any of it but this. */
+/*
+ * Checks all words with the CPU, which accesses the allocations only here. Returns 0 or a negative
+ * errno.
+ */
 static int worker_check(struct worker *worker)
 {
 	uint32_t n;
@@ -167,10 +179,13 @@ static void worker_close(struct worker *worker)
 	client_close(&worker->client);
 }
 
-/* Each page has page tables of its own. */
+/*
+ * Maps the first page of @handle at @count addresses so far apart that each needs a page table of
+ * its own.
+ */
 static int bind_far(struct client *client, uint32_t handle, uint32_t count)
 {
-	/* As many as page tables of two levels reach. */
+	/* All addresses are within reach of page tables of two levels. */
 	uint64_t step = 128 * PAGODA_MIB, at = client_data(client, MOST) + step;
 	uint32_t n;
 	int ret = 0;
@@ -180,7 +195,10 @@ static int bind_far(struct client *client, uint32_t handle, uint32_t count)
 	return ret;
 }
 
-/* What can be used in the aperture, too, makes room for the rest and for page tables. */
+/*
+ * One VM with more than VRAM has: allocations that the aperture supports, too, leave room in VRAM
+ * for others and for page tables, so that all jobs are executed.
+ */
 TEST_F(over, one_vm)
 {
 	struct worker worker = {};
@@ -208,8 +226,9 @@ static int context_is(const struct client *client)
 }
 
 /*
- * Returns -ENOMEM if a job was refused. A job that is accepted and can't be prepared when its turn
- * comes is lost, and its context with it: @client has a new one then.
+ * Runs an empty job. Returns 0 if the job was executed, -ENOMEM if it was refused or, with
+ * test_defers_jobs(), accepted but not prepared: that banned its context, and @client gets a new
+ * one.
  */
 static int job_refused(struct client *client)
 {
@@ -228,7 +247,10 @@ static int job_refused(struct client *client)
 	return ret ? ret : -ENOMEM;
 }
 
-/* What can't doesn't all fit: jobs are refused, and nothing else is. */
+/*
+ * One VM with more than VRAM has, which only VRAM supports: jobs are refused, but VM_BINDs aren't,
+ * and the context isn't banned.
+ */
 TEST_F(over, one_vm_of_vram_only)
 {
 	struct worker worker = {};
@@ -240,7 +262,7 @@ TEST_F(over, one_vm_of_vram_only)
 	EXPECT_REFUSED(ENOMEM, job_refused(&worker.client));
 	EXPECT_EQ(0, bind_far(&worker.client, shown, 100));
 	EXPECT_EQ(0, context_is(&worker.client));
-	/* Three quarters of VRAM are left, and do. */
+	/* The allocations that are left fill three quarters of VRAM: jobs are executed. */
 	for (n = 12; n < count; n++)
 		ASSERT_EQ(0, pagoda_close(self->fd, worker.handles[n]));
 	worker.count = 12;
@@ -252,7 +274,7 @@ TEST_F(over, one_vm_of_vram_only)
 	worker_close(&worker);
 }
 
-/* Each VM fits, all of them don't; whose turn it is drives out the others. */
+/* Each VM fits into VRAM, but all together don't: jobs of one evict allocations of the others. */
 TEST_F(over, many_vms)
 {
 	uint32_t vms = variant->percent > 200 ? MOST_CLIENTS : MOST_CLIENTS / 2, n;
@@ -278,7 +300,10 @@ TEST_F(over, many_vms)
 
 #define SHARERS		3u
 
-/* A VM that all allocations are bound to; its part of each has the value it last gave it. */
+/*
+ * A thread's VM, in which all shared allocations are bound. The thread's jobs fill part @number of
+ * each; @values[n] is what the last of them filled the part of allocation n with.
+ */
 struct sharer {
 	pthread_t thread;
 	struct client client;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl, run as a user would: what it says of this process is what this process did, as text
- * and as JSON; and what it says when it can't.
+ * pagodactl, run as a user would: top, trim, ls and journal tell, as text and as JSON, what this
+ * process has and did; wrong arguments and missing files are refused with a reason.
  */
 #include <libgen.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 #define NOBODY		65534
 #define NOT_THERE	UINT64_MAX
 
-/* A number that no other allocation has. */
+/* Pages of an allocation that is found by its size: no other has as many. */
 #define ODD_PAGES	37
 
 FIXTURE(pagodactl) {
@@ -38,7 +38,7 @@ FIXTURE_SETUP(pagodactl)
 
 	ASSERT_EQ(0, test_device_open(&self->dev));
 	self->fd = self->dev.fd;
-	/* What others leave behind has an influence on budgets. */
+	/* Memory that closed clients leave behind would change the budgets while it is freed. */
 	ASSERT_EQ(0, test_vram_settled(self->fd, 0));
 	self->size = self->dev.vram.size / 32;
 	ASSERT_EQ(0, fstat(self->fd, &st));
@@ -56,14 +56,17 @@ FIXTURE_TEARDOWN(pagodactl)
 
 /* ---- Running it ----------------------------------------------------------------- */
 
-/* What the child does before it becomes pagodactl. */
+/* How the child is prepared before it becomes pagodactl. */
 enum as {
 	AS_IS,
 	AS_NOBODY,
 	WITHOUT_DEBUGFS,
 };
 
-/* Beside this program when it was built, in /bin where it is tested. */
+/*
+ * Stores the path of pagodactl: beside this program where both were built, else in /bin, where
+ * tests have it.
+ */
 static void find_program(char *path, size_t size)
 {
 	char self[PATH_MAX] = "";
@@ -86,7 +89,10 @@ static void prepare(enum as as)
 		_exit(200);
 }
 
-/* @words: separated by blanks. @output: stdout and stderr of it. */
+/*
+ * Starts pagodactl with the arguments @words, separated by blanks; its stdout and stderr are read
+ * from *@output. Returns its pid, or -1.
+ */
 static pid_t start(const char *words, enum as as, int *output)
 {
 	char path[PATH_MAX], text[256], *args[WORDS] = { "pagodactl" };
@@ -113,7 +119,10 @@ static pid_t start(const char *words, enum as as, int *output)
 	return pid;
 }
 
-/* Exit status, 255 if it has none; all of what it said is in @text, which has 2 MiB. */
+/*
+ * Runs pagodactl until it ends; @text, which has 2 MiB, gets all that it prints. Returns its exit
+ * status, 255 if it has none.
+ */
 static int run(const char *words, enum as as, char *text)
 {
 	size_t used = 0;
@@ -179,7 +188,9 @@ static const char *skip_list(const char *at, bool has_keys)
 	}
 }
 
-/* Behind a value as this program writes it, or NULL if it is none. */
+/*
+ * Returns what is behind the JSON value at @at, as pagodactl writes it, or NULL if there is none.
+ */
 static const char *skip_value(const char *at)
 {
 	if (*at == '{' || *at == '[')
@@ -187,7 +198,7 @@ static const char *skip_value(const char *at)
 	return *at == '"' ? skip_text(at) : skip_word(at);
 }
 
-/* One value and the end of the line. */
+/* Returns whether @text is just one JSON value and a newline. */
 static bool is_json(const char *text)
 {
 	const char *end = skip_value(text);
@@ -195,7 +206,7 @@ static bool is_json(const char *text)
 	return end && !strcmp(end, "\n");
 }
 
-/* The value behind the next such key; NOT_THERE if there is none, or it is null. */
+/* Returns the number behind the next @key; NOT_THERE if the key isn't there or has no number. */
 static uint64_t number(const char *at, const char *key)
 {
 	char pattern[64];
@@ -208,7 +219,9 @@ static uint64_t number(const char *at, const char *key)
 	return value;
 }
 
-/* Where an object begins that has a key with a number first, or in front of the rest. */
+/*
+ * Returns where the next @key with the number @value is that isn't the last of its object, or NULL.
+ */
 static const char *find_number(const char *at, const char *key, uint64_t value)
 {
 	char pattern[64];
@@ -227,7 +240,7 @@ static const char *find_text(const char *at, const char *key, const char *value)
 
 /* ---- What the test has ---------------------------------------------------------- */
 
-/* With content; resident in VRAM if @resident. */
+/* Creates an allocation with content; it is resident if @resident, else in plain system memory. */
 static int make(int fd, uint64_t size, uint32_t supported, bool resident, uint32_t *handle)
 {
 	void *map;
@@ -240,7 +253,7 @@ static int make(int fd, uint64_t size, uint32_t supported, bool resident, uint32
 		return -errno;
 	pagoda_fill(map, *handle, 0, size);
 	munmap(map, size);
-	/* The CPU may have found it in VRAM already. */
+	/* Wherever the CPU wrote the content, it is in system memory then. */
 	ret = pagoda_evict_wait(fd, *handle);
 	return ret || !resident ? ret : pagoda_make_resident_wait(fd, *handle);
 }
@@ -257,7 +270,10 @@ static int64_t check(int fd, uint64_t size, uint32_t handle)
 
 /* ---- top ------------------------------------------------------------------------ */
 
-/* A row as it has to be. */
+/*
+ * Stores the row that `top` has to print for a segment of this process; with @traffic it ends with
+ * copies, evictions and engine time.
+ */
 static void expected_row(char *row, size_t size, const struct pagoda_fdinfo *info,
 			 const char *name, const struct pagoda_fdinfo_segment *segment,
 			 bool traffic)
@@ -340,16 +356,16 @@ TEST_F(pagodactl, top_as_json)
 	EXPECT_EQ(self->size, number(segment, "usage"));
 	EXPECT_EQ(self->size, number(segment, "resident"));
 	EXPECT_EQ(info->segments[DRM_PAGODA_SEGMENT_VRAM].budget, number(segment, "budget"));
-	/* Evicted on request: that counts neither as spilled nor as over the budget. */
+	/* An allocation evicted by EVICT counts neither as spilled nor as over the budget. */
 	EXPECT_EQ(0, number(segment, "spilled"));
 	EXPECT_EQ(0, number(segment, "over"));
 	segment = find_text(mine, "name", "system");
 	EXPECT_EQ(2 * self->size, number(segment, "total"));
-	/* And the copy that is kept of what is in VRAM. */
+	/* The evicted allocation is resident there, and the kept copy of the one in VRAM. */
 	EXPECT_EQ(3 * self->size, number(segment, "resident"));
 }
 
-/* Processes with copies of one file are one client. */
+/* A file that has several descriptors, also in several processes, is one client. */
 TEST_F(pagodactl, top_shows_a_client_once)
 {
 	const char *mine;
@@ -385,7 +401,7 @@ TEST_F(pagodactl, top_goes_on_until_stopped)
 		lines += byte == '\n';
 	EXPECT_EQ(3, lines);
 	EXPECT_EQ(0, kill(pid, SIGTERM));
-	/* What it still has to say must not stop it. */
+	/* Reads what pagodactl still prints: a full pipe must not keep it from ending. */
 	while (read(output, &byte, 1) == 1)
 		;
 	EXPECT_EQ(0, test_child_status(pid));
@@ -414,7 +430,7 @@ TEST_F(pagodactl, trim_evicts)
 	for (n = 0; n < 2; n++)
 		ASSERT_EQ(0, make(self->fd, self->size, PAGODA_IN_VRAM, true, &handles[n]));
 	ASSERT_EQ(0, pagoda_fdinfo_self(self->fd, &before));
-	/* A byte is one of them. */
+	/* For one byte a whole allocation is evicted. */
 	snprintf(words, sizeof(words), "trim %s 1 --json", self->node);
 	ASSERT_EQ(0, run(words, AS_IS, self->text)) TH_LOG("%s", self->text);
 	EXPECT_TRUE(is_json(self->text)) TH_LOG("%s", self->text);
@@ -425,7 +441,7 @@ TEST_F(pagodactl, trim_evicts)
 	EXPECT_EQ(self->size, vram->spilled);
 	EXPECT_EQ(before.evictions + 1, self->info.evictions);
 	EXPECT_EQ(before.paged_out + self->size, self->info.paged_out);
-	/* More than there is: what there is. */
+	/* If more is asked for than is there, all that VRAM still has is evicted. */
 	snprintf(words, sizeof(words), "trim /dev/dri/%s 1G", self->node);
 	ASSERT_EQ(0, run(words, AS_IS, self->text)) TH_LOG("%s", self->text);
 	snprintf(words, sizeof(words), "%s: %llu bytes evicted of %llu\n", self->node,
@@ -498,7 +514,7 @@ TEST_F(pagodactl, ls_lists_allocations)
 		TH_LOG("%s", self->text);
 }
 
-/* How the driver calls an allocation of a size that no other has; NOT_THERE if no line says. */
+/* Returns the driver's id of the allocation with @size bytes, as `ls` prints it, or NOT_THERE. */
 static uint64_t id_of(uint64_t size, char *text)
 {
 	const char *at;
@@ -512,8 +528,8 @@ static uint64_t id_of(uint64_t size, char *text)
 }
 
 /*
- * Bytes of finished copies to VRAM, or by virtual addresses, in lines of a journal; NOT_THERE if
- * one isn't about @id.
+ * Returns the bytes of finished copies to VRAM, or by virtual addresses in any direction, in a
+ * journal's lines of JSON; NOT_THERE if a line is about another allocation than @id.
  */
 static uint64_t copied(char *text, uint64_t id)
 {
@@ -549,11 +565,14 @@ TEST_F(pagodactl, journal_decodes)
 	ASSERT_NE(NOT_THERE, id);
 	snprintf(words, sizeof(words), "journal --json --allocation %llu", (unsigned long long)id);
 	ASSERT_EQ(0, run(words, AS_IS, self->text));
-	/* In pieces, if it isn't in one; and once or twice, if the CPU found it in VRAM. */
+	/*
+	 * The copy to VRAM may be several operations; the sum is twice the size if there was a copy
+	 * from VRAM by virtual addresses, too.
+	 */
 	sum = copied(self->text, id);
 	EXPECT_TRUE(sum == size || sum == 2 * size)
 		TH_LOG("%llu bytes copied", (unsigned long long)sum);
-	/* All that is about it, and nothing else. */
+	/* The text has lines about this allocation only, and one of them is its copy. */
 	snprintf(words, sizeof(words), "journal --allocation %llu", (unsigned long long)id);
 	ASSERT_EQ(0, run(words, AS_IS, self->text));
 	snprintf(words, sizeof(words), " alloc %llu ", (unsigned long long)id);
@@ -565,7 +584,7 @@ TEST_F(pagodactl, journal_decodes)
 	EXPECT_EQ(0, strcmp("", self->text));
 }
 
-/* Whether a line with the text comes. */
+/* Reads lines from @output. Returns whether one with @text comes before the output ends. */
 static bool comes(int output, const char *text)
 {
 	char line[512];
@@ -584,7 +603,7 @@ static bool comes(int output, const char *text)
 	return false;
 }
 
-/* What was there when it started, then what happens afterwards. */
+/* `journal --follow` prints operations from before its start, and then those that happen. */
 TEST_F(pagodactl, journal_follows)
 {
 	uint64_t size, id;
@@ -649,7 +668,10 @@ TEST_F(pagodactl, says_what_is_missing)
 	EXPECT_NE(NULL, strstr(self->text, "/nowhere/trace.txt: No such file"));
 }
 
-/* Without debugfs top is what it was, and the rest says why it isn't. */
+/*
+ * Without debugfs `top` works, `ls` leaves out the allocations, `journal` and `trim` fail, and all
+ * three say why.
+ */
 TEST_F(pagodactl, needs_debugfs_for_some)
 {
 	char words[64];
@@ -665,7 +687,7 @@ TEST_F(pagodactl, needs_debugfs_for_some)
 	EXPECT_NE(NULL, strstr(self->text, "isn't mounted"));
 	EXPECT_EQ(1, run(words, WITHOUT_DEBUGFS, self->text));
 	EXPECT_NE(NULL, strstr(self->text, "isn't mounted"));
-	/* Without permission to read debugfs the error says so. */
+	/* A user without permission to read debugfs is told so. */
 	EXPECT_EQ(1, run("journal", AS_NOBODY, self->text));
 	EXPECT_NE(NULL, strstr(self->text, "no permission")) TH_LOG("%s", self->text);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory is short: what clients keep in system memory is swapped out and comes back, and a
- * client that wants more than there is gets an errno. No other process is killed for it.
- * For machines with little memory: it is all used up.
+ * Shortage of memory: what clients keep in system memory is swapped out and comes back with its
+ * content; a client that wants more than there is gets ENOMEM, or SIGBUS at a CPU access, and no
+ * process is killed for it. The tests use up all memory, and are skipped where there is much.
  */
 #include <setjmp.h>
 #include <sys/swap.h>
@@ -24,7 +24,7 @@ static void on_bus_error(int number)
 	siglongjmp(bus_error, number);
 }
 
-/* A number that stands behind a name in a file of /proc; 0 if there is none. */
+/* Returns the number behind @name in a file of /proc; 0 if it isn't there. */
 static uint64_t number_of(const char *path, const char *name)
 {
 	FILE *file = fopen(path, "r");
@@ -90,7 +90,7 @@ static int stranger_start(struct stranger *stranger)
 	return heard ? 0 : -EIO;
 }
 
-/* 0 if it is alive and has what it had. */
+/* Ends the stranger. Returns 0 if it was alive and its memory had the content that it wrote. */
 static int stranger_end(struct stranger *stranger)
 {
 	close(stranger->told);
@@ -118,7 +118,7 @@ static uint64_t hoard_key(const struct hoard *hoard, uint32_t n)
 	return pagoda_key(SEED, hoard->id, n);
 }
 
-/* Every other piece is cached: their pages come from elsewhere. */
+/* Creates a piece. Every other one is CACHED, for which TTM gets its pages in another way. */
 static int hoard_create(struct hoard *hoard, uint32_t supported)
 {
 	uint32_t flags = CPU | (hoard->count % 2 ? DRM_PAGODA_ALLOCATION_CACHED : 0);
@@ -150,7 +150,7 @@ static int hoard_add(struct hoard *hoard, uint32_t supported)
 	return 0;
 }
 
-/* As many pieces as there can be, at most @bytes: what the last one was refused with. */
+/* Adds pieces until one is refused or @bytes are used. Returns the errno of the refusal, or 0. */
 static int hoard_fill(struct hoard *hoard, uint32_t supported, uint64_t bytes)
 {
 	int ret = 0;
@@ -162,7 +162,7 @@ static int hoard_fill(struct hoard *hoard, uint32_t supported, uint64_t bytes)
 	return ret;
 }
 
-/* Number of the first piece that isn't what it was, or -1. */
+/* Returns the number of the first piece whose content is wrong or can't be mapped, or -1. */
 static int hoard_check(const struct hoard *hoard)
 {
 	uint8_t *map;
@@ -181,7 +181,10 @@ static int hoard_check(const struct hoard *hoard)
 	return -1;
 }
 
-/* What is closed is given back when the device is through with it: half of it, others take some. */
+/*
+ * Closes the last @count pieces and waits until the machine has half of their memory back, as other
+ * processes may take some: it comes when the device is done with it. Returns whether it came.
+ */
 static bool hoard_drop(struct hoard *hoard, uint32_t count)
 {
 	uint64_t wanted = bytes("MemAvailable") + bytes("SwapFree") + count * hoard->size / 2;
@@ -254,7 +257,7 @@ FIXTURE_TEARDOWN(pressure)
 		EXPECT_EQ(0, swapon(self->disk, 0));
 }
 
-/* More than the machine has memory. */
+/* Pieces of as many bytes as the machine has RAM are partly swapped out, and come back unharmed. */
 TEST_F(pressure, comes_back)
 {
 	uint64_t out = event("pswpout"), in = event("pswpin"), n;
@@ -265,13 +268,16 @@ TEST_F(pressure, comes_back)
 	EXPECT_LT(out, event("pswpout"));
 	EXPECT_EQ(-1, hoard_check(&self->hoard));
 	EXPECT_LT(in, event("pswpin"));
-	/* Without the CPU looking first. */
+	/* MAKE_RESIDENT brings them back, too, without a CPU access first. */
 	for (n = 0; n < self->hoard.count; n++)
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->hoard.fd, self->hoard.handles[n]));
 	EXPECT_EQ(-1, hoard_check(&self->hoard));
 }
 
-/* Each piece comes to VRAM, for which another one leaves: 0, or what isn't ENOMEM. */
+/*
+ * Makes each piece resident, for which others may have to leave VRAM. Returns 0, or the first errno
+ * other than ENOMEM.
+ */
 static int hoard_turn(const struct hoard *hoard)
 {
 	uint32_t n;
@@ -285,7 +291,7 @@ static int hoard_turn(const struct hoard *hoard)
 	return 0;
 }
 
-/* What there is stays what it is, and what is given back can be had again. */
+/* When memory is used up, calls answer ENOMEM and content stays; freed memory can be used again. */
 TEST_F(pressure, too_much_is_an_errno)
 {
 	struct hoard vram, small;
@@ -303,10 +309,10 @@ TEST_F(pressure, too_much_is_an_errno)
 	close(small.fd);
 
 	had = self->hoard.count;
-	/* Or half of it wouldn't be enough for VRAM. */
+	/* Half of fewer pieces wouldn't be enough memory to check the pieces in VRAM. */
 	ASSERT_LE(4, had);
 	EXPECT_TRUE(hoard_drop(&self->hoard, had / 2));
-	/* The CPU doesn't reach it everywhere: where it looks there must be some memory. */
+	/* To be checked, pieces may have to move from VRAM to system memory, which has room now. */
 	EXPECT_EQ(-1, hoard_check(&vram));
 	close(vram.fd);
 	end = pagoda_now() + TEST_PATIENCE;
@@ -316,7 +322,7 @@ TEST_F(pressure, too_much_is_an_errno)
 	EXPECT_EQ(-1, hoard_check(&self->hoard));
 }
 
-/* Memory that is only touched. */
+/* CPU accesses that find no memory left for an allocation raise SIGBUS, and content stays. */
 TEST_F(pressure, too_much_is_a_signal)
 {
 	struct sigaction action = { .sa_handler = on_bus_error }, before;
@@ -325,7 +331,7 @@ TEST_F(pressure, too_much_is_a_signal)
 	bool refused;
 
 	sigaction(SIGBUS, &action, &before);
-	/* What is counted is in memory that outlives the jump. */
+	/* hoard->count keeps its value over siglongjmp(), as a local variable may not. */
 	refused = sigsetjmp(bus_error, 1);
 	while (!refused && hoard->count < MOST) {
 		ASSERT_EQ(0, hoard_create(hoard, PAGODA_IN_APERTURE));
@@ -341,7 +347,11 @@ TEST_F(pressure, too_much_is_a_signal)
 	EXPECT_EQ(-1, hoard_check(hoard));
 }
 
-/* In a process of its own: takes what it can get. */
+/*
+ * Runs in a process of its own: takes what memory it gets, writes to @say, and keeps all of it
+ * until @told is closed. Returns the exit status: 0 if it was refused with ENOMEM and its content
+ * is right.
+ */
 static int greedy(uint64_t id, uint64_t all, int say, int told)
 {
 	struct hoard hoard;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Sharing: memory of vgem and udmabuf that the GPU uses, allocations that vgem and other clients
- * use, fences that travel with dma-bufs, and all of it in the wrong order.
+ * use, fences in dma-bufs, DRM's global names, and the end of all of these: by a kill, and in any
+ * order.
  */
 #include "lib/pagoda_prime.h"
 #include "lib/submit_client.h"
@@ -9,8 +10,8 @@
 #define SEED		907
 #define UNKNOWN		0x7fffu
 /*
- * vgem's fences signal by themselves after ten seconds: what happens meanwhile is in time. A
- * test that got no processor for so long tries again.
+ * vgem's fences signal by themselves after ten seconds. A try counts if it took less than
+ * VGEM_SECONDS; a test that got no processor for so long tries again, VGEM_TRIES times in all.
  */
 #define VGEM_SECONDS	9
 #define VGEM_TRIES	6u
@@ -27,7 +28,7 @@ static int client_map(struct client *client, uint32_t which, uint32_t handle, ui
 			       size);
 }
 
-/* As client_submit(), with flags for what is listed. */
+/* Submits the appended program as client_submit() does, with flags for the listed allocations. */
 static int share_submit(struct client *client, const struct drm_pagoda_submit_entry *entries,
 			uint32_t count)
 {
@@ -53,7 +54,10 @@ static int share_submit(struct client *client, const struct drm_pagoda_submit_en
 	return ret;
 }
 
-/* Runs what was appended to the end, and looks how it ended. */
+/*
+ * Runs the appended program as a job that lists @handle with @flags. Returns 0, -ECANCELED if
+ * CONTEXT_STATE tells of a failure afterwards, or another negative errno.
+ */
 static int share_run(struct client *client, uint32_t handle, uint32_t flags)
 {
 	const struct drm_pagoda_submit_entry entry = { handle, flags };
@@ -93,7 +97,9 @@ FIXTURE_SETUP(prime)
 	ASSERT_EQ(0, client_open(&self->client, self->fd, 0));
 }
 
-/* Whatever a test left open in this process goes with the fixture's files. */
+/*
+ * Closes the files; then no memory is in use that wasn't before, whatever handles a test left open.
+ */
 FIXTURE_TEARDOWN(prime)
 {
 	munmap(self->client.program.memory, CODE_SIZE);
@@ -106,7 +112,10 @@ FIXTURE_TEARDOWN(prime)
 
 /* --- memory of others ------------------------------------------------------------------------- */
 
-/* The GPU finds what the CPU wrote, and the CPU what the GPU wrote, page by page, repeatedly. */
+/*
+ * Imports @dma_buf. In three rounds, with an eviction after each, a job finds what the CPU wrote to
+ * each page through the dma-buf, and the CPU finds there what the job wrote.
+ */
 static void import_works(struct __test_metadata *_metadata, struct _test_data_prime *self,
 			 int dma_buf)
 {
@@ -158,14 +167,14 @@ TEST_F(prime, udmabuf)
 	ASSERT_LE(0, dma_buf);
 	import_works(_metadata, self, dma_buf);
 	EXPECT_EQ(3, map[self->size / 8 - 1]);
-	/* Through the GPU's own file it is the same memory. */
+	/* A mapping through the GPU's file shows the same memory. */
 	ASSERT_EQ(0, prime_import(self->fd, dma_buf, &handle));
 	through = pagoda_map(self->fd, handle, self->size);
 	ASSERT_NE(NULL, through);
 	through[5] = 55;
 	EXPECT_EQ(55, map[5]);
 	munmap(through, self->size);
-	/* The memory outlives every name it had. */
+	/* The allocation keeps the memory when the dma-buf's last descriptor is closed. */
 	close(dma_buf);
 	EXPECT_EQ(0, client_map(&self->client, 1, handle, self->size));
 	pagoda_compare(&self->client.program, client_data(&self->client, 1) + 40, 55);
@@ -187,7 +196,7 @@ TEST_F(prime, vgem)
 	close(dma_buf);
 }
 
-/* Exported again it is the dma-buf it came from. */
+/* The export of an imported allocation is the dma-buf that it was imported from. */
 TEST_F(prime, import_is_exported)
 {
 	uint32_t handle, buffer, back;
@@ -209,7 +218,10 @@ TEST_F(prime, import_is_exported)
 
 /* --- allocations that others use ------------------------------------------------------------- */
 
-/* Another client's handle of the same allocation, wherever that is: its content and its name. */
+/*
+ * An import of the client's own dma-buf gives the handle that it has, an import by another client a
+ * handle of the same allocation, with the same content, whatever segments are supported.
+ */
 TEST_F(prime, self_import)
 {
 	static const uint32_t flags[] = { CPU, CPU | CACHED, CPU, CPU };
@@ -246,7 +258,10 @@ TEST_F(prime, self_import)
 	}
 }
 
-/* vgem isn't told of moves: it pins, the GPU goes on in system memory, and gets VRAM back. */
+/*
+ * vgem can't be told of moves, so its import pins the allocation in system memory. The GPU uses it
+ * there, and in VRAM again when the import is closed.
+ */
 TEST_F(prime, pinned_by_vgem)
 {
 	struct drm_pagoda_segment_info info;
@@ -285,7 +300,10 @@ TEST_F(prime, pinned_by_vgem)
 	close(dma_buf);
 }
 
-/* A client's pins end at the limit, with a reason, and nothing is brought anywhere for it. */
+/*
+ * An import that would pin more of a client's allocations than pin_limit is refused with EDQUOT,
+ * and moves nothing.
+ */
 TEST_F(prime, pins_are_limited)
 {
 	uint64_t size = self->dev.aperture.pin_limit / 2 / self->dev.page * self->dev.page;
@@ -336,7 +354,10 @@ TEST_F(prime, refusals)
 	EXPECT_REFUSED(EINVAL, prime_import(self->fd, files[0], &theirs));
 	close(files[0]);
 	close(files[1]);
-	/* What only this device can use. */
+	/*
+	 * vgem can't import an allocation that only VRAM supports, which another client can, or a
+	 * tiled one.
+	 */
 	dma_buf = prime_export(self->fd, handle);
 	EXPECT_REFUSED(EOPNOTSUPP, prime_import(self->vgem, dma_buf, &theirs));
 	EXPECT_EQ(0, prime_import(self->other, dma_buf, &theirs));
@@ -347,7 +368,7 @@ TEST_F(prime, refusals)
 		EXPECT_REFUSED(EOPNOTSUPP, prime_import(self->vgem, dma_buf, &theirs));
 		close(dma_buf);
 	}
-	/* What the CPU isn't shown it isn't shown this way either. */
+	/* An allocation that the CPU can't map can't be mapped by its dma-buf either. */
 	ASSERT_EQ(0, pagoda_create(self->fd, self->size, 0, PAGODA_IN_VRAM, &hidden));
 	dma_buf = prime_export(self->fd, hidden);
 	PAGODA_PROVES(C175);
@@ -356,7 +377,7 @@ TEST_F(prime, refusals)
 	EXPECT_EQ(NULL, pagoda_map(self->fd, hidden, self->size));
 	EXPECT_EQ(EACCES, errno);
 	close(dma_buf);
-	/* Longer than the dma-buf, and unknown flags. */
+	/* A too long mapping, unknown flags, and a dma-buf in place of a sync_file are refused. */
 	dma_buf = prime_export(self->fd, handle);
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, self->size + self->dev.page, PROT_READ, MAP_SHARED,
 				   dma_buf, 0));
@@ -367,7 +388,7 @@ TEST_F(prime, refusals)
 	close(dma_buf);
 }
 
-/* Larger than the aperture: no place the GPU could use it in. */
+/* A dma-buf larger than the aperture is refused: the GPU could use it nowhere. */
 TEST_F(prime, too_large)
 {
 	uint32_t buffer, handle;
@@ -382,7 +403,10 @@ TEST_F(prime, too_large)
 
 /* --- fences -------------------------------------------------------------------------------- */
 
-/* A job that hangs on vgem's fence, whose fence the dma-buf shows; then it doesn't. */
+/*
+ * A job with IMPLICIT waits for the fence of vgem's buffer that it reads. The dma-buf of the
+ * allocation that it writes has the job's fence, which signals only after vgem's.
+ */
 TEST_F(prime, fences_are_shared)
 {
 	struct client *client = &self->client;
@@ -400,7 +424,7 @@ TEST_F(prime, fences_are_shared)
 	ASSERT_LE(0, ours);
 	ASSERT_EQ(0, client_map(client, 0, import, self->size));
 	ASSERT_EQ(0, client_map(client, 1, handle, self->size));
-	/* Both are where they stay: nothing but the job waits. */
+	/* Both allocations are resident already: no move waits for vgem's fence, only the job. */
 	pagoda_store(&client->program, client_data(client, 0), 1);
 	EXPECT_EQ(0, share_run(client, import, 0));
 	EXPECT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
@@ -428,7 +452,10 @@ TEST_F(prime, fences_are_shared)
 	close(theirs);
 }
 
-/* Another device's fence is put into our dma-buf: jobs with implicit sync wait for it. */
+/*
+ * A fence of vgem is imported into the dma-buf of an allocation: a job with IMPLICIT waits for the
+ * fence, a job without doesn't.
+ */
 TEST_F(prime, fences_are_imported)
 {
 	struct client *client = &self->client;
@@ -452,7 +479,7 @@ TEST_F(prime, fences_are_imported)
 		sync_file = prime_export_fence(theirs, DMA_BUF_SYNC_READ);
 		ASSERT_LE(0, sync_file);
 		ASSERT_EQ(0, prime_import_fence(ours, DMA_BUF_SYNC_WRITE, sync_file));
-		/* Explicit work doesn't look. */
+		/* A job without IMPLICIT doesn't wait for the fence. */
 		entry = (struct drm_pagoda_submit_entry) { handle, 0 };
 		pagoda_store(&client->program, client_data(client, 1), 2);
 		ASSERT_EQ(0, share_submit(client, &entry, 1));
@@ -475,7 +502,7 @@ TEST_F(prime, fences_are_imported)
 	close(theirs);
 }
 
-/* One client's word that it didn't write costs nothing of what another client's job did. */
+/* An EVICT with NOT_WRITTEN_TO doesn't lose what another client's job wrote to the allocation. */
 TEST_F(prime, not_written_by_others)
 {
 	uint32_t queue, syncobj, handle, theirs;
@@ -524,8 +551,8 @@ static int open_named(int fd, uint32_t name, uint32_t *handle)
 }
 
 /*
- * A private allocation has one handle, whatever names it has: the VM's page tables say what it is.
- * An allocation with a name can't be offered, and an offered one can't be opened.
+ * GEM_OPEN of a name is refused for a private allocation, which has one handle only, and for an
+ * offered one. An allocation with a name can't be offered.
  */
 TEST_F(prime, global_names)
 {
@@ -540,7 +567,7 @@ TEST_F(prime, global_names)
 	ASSERT_EQ(0, client_map(&client, 0, private, self->size));
 	ASSERT_EQ(0, flink(card, private, &name));
 	EXPECT_REFUSED(EPERM, open_named(card, name, &handle));
-	/* The refusal took nothing from the first handle. */
+	/* A job still finds what the first handle has mapped. */
 	pagoda_store(&client.program, client_data(&client, 0), 1);
 	EXPECT_EQ(0, share_run(&client, private, 0));
 
@@ -558,7 +585,10 @@ TEST_F(prime, global_names)
 
 /* --- the end ------------------------------------------------------------------------------- */
 
-/* A client that has everything shared, and a job that waits for another device's fence. */
+/*
+ * Runs in a process of its own: a client imports and exports memory, submits a job that waits for
+ * vgem's fence, writes to @ready, and waits for its death.
+ */
 static void doomed(uint64_t size, int ready)
 {
 	struct drm_pagoda_submit_entry entries[2] = {};
@@ -567,7 +597,10 @@ static void doomed(uint64_t size, int ready)
 	int vgem, ours, dma_buf;
 	uint64_t *map;
 
-	/* A process that ends closes what it opened last first: vgem's fence needn't time out. */
+	/*
+	 * The client's file is opened before vgem's, and so is closed after it when the process
+	 * ends: closing vgem's file signals vgem's fence.
+	 */
 	if (client_open(&client, pagoda_open(), 0))
 		_exit(1);
 	vgem = vgem_open();
@@ -611,7 +644,10 @@ TEST_F(prime, killed)
 	}
 }
 
-/* Handles, files and mappings of both sides go in an order that is another one each time. */
+/*
+ * The handles of three files, the dma-buf and its mapping are closed in random orders; the mapping
+ * has its content until the end.
+ */
 TEST_F(prime, any_order)
 {
 	uint64_t state = SEED, *map;
