@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The page tables of address space 0 before an input is executed. The input's packets may overwrite
- * them: the tables are in memory that packets can write.
+ * The page tables of address space 0 before an input is executed. The tables are in memory that the
+ * input's packets may overwrite.
  */
 #include "fuzz.h"
 

@@ -145,7 +145,7 @@ struct world_mmu {
 	struct virtio_pagoda_run run;
 };
 
-/* Packets that map device pages 0 to 30 to pages of system memory, the last one read-only. */
+/* Makes packets that map device pages 0 to 30 to pages of system memory, page 30 read-only. */
 static void world_mmu_make(struct world_mmu *packets)
 {
 	u32 i;
@@ -242,9 +242,9 @@ static void world_flush(u32 offset, const struct fuzz_head *head)
 }
 
 /*
- * Returns whether packet number @packet may fail in the middle, to be executed again. No
- * COPY_PAGE_TABLE_ENTRIES may: its source and destination may overlap, so that the first half of
- * the copy changes what the second execution copies.
+ * Returns whether packet number @packet (from 0) exists and may fail in the middle, to be executed
+ * again. No COPY_PAGE_TABLE_ENTRIES may: its source and destination may overlap, so that the first
+ * half of the copy changes what the second execution copies.
  */
 static bool world_may_fail(const u8 *data, u32 size, u32 packet)
 {
@@ -395,7 +395,7 @@ static const struct world_excuse {
 	{ "a bus address that is only named", VIRTIO_PAGODA_FAULT_UNREACHABLE, 0, 0,
 	  1ull << VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY | 1ull << VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2 |
 	  1ull << VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY },
-	/* So the executor can't tell that the bus address in an entry is wider than the bus. */
+	/* Nor can the executor tell that the bus address in an entry is wider than the bus. */
 	{ "a bus address wider than the bus in an entry", VIRTIO_PAGODA_FAULT_BAD_TABLE,
 	  1ull << VIRTIO_PAGODA_FAULT_UNREACHABLE | 1ull << VIRTIO_PAGODA_FAULT_READ_ONLY, 0, 0 },
 };
