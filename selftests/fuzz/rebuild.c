@@ -448,7 +448,7 @@ static u64 rebuild_build(const struct pagoda_paging_limits *limits,
 /*
  * Returns whether @packet is an UPDATE_PAGE_TABLE and the packets in @data have the same entries.
  * The bytes may differ: if @packet was part of a longer update, the builder may encode its entries
- * differently when they are all of an update.
+ * differently when these entries are a whole update.
  */
 static bool rebuild_same_entries(const void *packet, const u8 *data, u32 built)
 {

@@ -455,7 +455,7 @@ static void restream_early(const u8 *data, u32 size)
 	restream.early[restream.nr_early++] = (struct restream_written) { data, size };
 }
 
-/* The device MMU is mapped: executes the CPU writes that were kept. */
+/* The device MMU is mapped: executes the CPU writes that restream_early() has kept, if any. */
 static void restream_mapped(void)
 {
 	u32 i;

@@ -175,7 +175,7 @@ static void world_begin(u32 device)
 	fuzz_tables_write(world.begin, world.begin + (FUZZ_VRAM + table) * FUZZ_PAGE, device);
 }
 
-/* Resets the oracle, so that earlier inputs have no effect on an input. */
+/* Resets the oracle, so that earlier inputs have no effect on the next. */
 static void world_reset_oracle(const struct fuzz_head *head)
 {
 	struct world_mmu packets[FUZZ_SYSTEM - 1];
@@ -190,7 +190,7 @@ static void world_reset_oracle(const struct fuzz_head *head)
 	fuzz_require(!oracle.reason && oracle.stop == sizeof(packets));
 }
 
-/* Resets the engine, so that earlier inputs have no effect on an input. */
+/* Resets the engine, so that earlier inputs have no effect on the next. */
 static void world_reset(const struct fuzz_head *head)
 {
 	struct world_mmu packets[FUZZ_SYSTEM - 1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Attackers by jobs that run long, wait or fault, and by a foreign fence that signals late. */
+/* Attackers whose jobs run long, wait or fault, or whose memory has a fence that signals late. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

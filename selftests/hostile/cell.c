@@ -279,7 +279,7 @@ static pid_t measure(const struct victim *victim, const struct patience *patienc
 	return ended ? 0 : pid;
 }
 
-/* Called without the attacker: a killed victim (0 = none) that isn't gone now spoils the cell. */
+/* Called after the attacker's end: a killed victim (0 = none) that isn't gone spoils the cell. */
 static void measured(pid_t victim, struct outcome *o)
 {
 	if (victim && end(victim) < 0)
@@ -329,7 +329,7 @@ static void run_life(const struct attacker *attacker, const struct patience *pat
 			fail(o, "not dead 20 s after SIGKILL");
 			break;
 		}
-		/* Closing a file doesn't wait for jobs, so o->rest is 0: nothing is subtracted. */
+		/* o->rest stays 0: closing a file waits for no job, so nothing is subtracted. */
 		o->taken[o->count++] = taken;
 		if (o->count == 1 && footprint) {
 			usleep(LOOK_NS / 1000);

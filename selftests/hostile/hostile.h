@@ -169,8 +169,8 @@ extern const struct attacker ordinary;
 extern const struct attacker idle;
 
 /*
- * attacker.run() of each attack and of the two clients above, in attack_jobs.c, attack_memory.c,
- * attack_objects.c and attack_threads.c, in this order.
+ * attacker.run() of each attacker, `ordinary` and `idle` included: in attack_jobs.c,
+ * attack_memory.c, attack_objects.c and attack_threads.c, in this order.
  */
 void attack_queue_close(struct cell *cell);
 void attack_queue_evict(struct cell *cell);

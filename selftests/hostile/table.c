@@ -6,7 +6,7 @@
 
 #include "hostile.h"
 
-/* Highest ratios of a victim's figures beside an attacker to those beside an ordinary client. */
+/* Goals: highest ratios of figures beside an attacker to figures beside an ordinary client. */
 #define GOAL_P50	1.5
 #define GOAL_P99	2.0
 #define GOAL_MAX	4.0

@@ -61,13 +61,13 @@ int pagoda_open_node(const char *path);
 /* ioctl() that is repeated after EINTR and EAGAIN. Returns 0 or a negative errno. */
 int pagoda_ioctl(int fd, unsigned long request, void *arg);
 
-/* QUERY: fills in @size bytes of @answer. The three functions below are for one type each. */
+/* QUERY of any type: fills in @size bytes of @answer. */
 int pagoda_query(int fd, uint32_t type, uint32_t index, void *answer, uint32_t size);
 int pagoda_device(int fd, struct drm_pagoda_device_info *info);
 int pagoda_segment(int fd, uint32_t id, struct drm_pagoda_segment_info *info);
 int pagoda_stats(int fd, struct drm_pagoda_stats *stats);
 
-/* ALLOCATION_CREATE with all its arguments; the functions below take the usual ones. */
+/* ALLOCATION_CREATE with all its arguments, unlike the other pagoda_create...() functions. */
 int pagoda_create_args(int fd, struct drm_pagoda_allocation_create *args);
 int pagoda_create(int fd, uint64_t size, uint32_t flags, uint32_t supported, uint32_t *handle);
 int pagoda_create_vram(int fd, uint64_t size, uint32_t *handle);
@@ -97,7 +97,7 @@ int pagoda_acknowledge(int fd, uint32_t handle, int64_t timeout_ns);
  */
 int pagoda_make_resident(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
 			 uint64_t point, struct drm_pagoda_make_resident *args);
-/* EVICT of @count allocations; @syncobj and @point as above. */
+/* EVICT of @count allocations, after which @point of @syncobj signals; @syncobj 0: no point. */
 int pagoda_evict(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
 		 uint64_t point);
 /*
@@ -106,7 +106,10 @@ int pagoda_evict(int fd, const uint32_t *handles, uint32_t count, uint32_t synco
  */
 int pagoda_list_add(int fd, uint32_t queue, const uint32_t *handles, uint32_t count,
 		    uint32_t flags, uint64_t *value, uint64_t *trim);
-/* EVICT by a paging queue, which takes allocations off the residency list; @value as above. */
+/*
+ * EVICT by a paging queue, which takes allocations off the client's residency list. @value: out:
+ * the queue's value to wait for, 0 = none
+ */
 int pagoda_list_remove(int fd, uint32_t queue, const uint32_t *handles, uint32_t count,
 		       uint32_t flags, uint64_t *value);
 /* Count of an allocation on the client's residency list, or a negative errno. */

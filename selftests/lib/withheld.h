@@ -49,7 +49,7 @@ static inline void withheld_close(struct withheld *w)
 	free(w->content);
 }
 
-/* Returns 0 when a thread waits for the page, -ETIME if none does within WITHHELD_WANTED, -EIO. */
+/* Returns 0 once a thread waits for the page, -ETIME if none does within WITHHELD_WANTED. */
 static inline int withheld_is_wanted(struct withheld *w)
 {
 	struct pollfd poller = { .fd = w->uffd, .events = POLLIN };

@@ -122,8 +122,8 @@ static bool mutant_is_chosen(unsigned int number)
 }
 
 /*
- * Removes the cases of a suite that aren't chosen. *@number: number of the suite's first case; then
- * of the next suite's first case.
+ * Removes the cases of a suite that aren't chosen. *@number: in: number of the suite's first case;
+ * out: of the next suite's first case
  */
 static void mutant_choose(struct kunit_suite *suite, unsigned int *number)
 {

@@ -12,7 +12,7 @@
 #include "bench_lib.h"
 
 #define PAGE		4096ull
-/* Size of the only allocation, in VRAM; a larger range maps the allocation several times. */
+/* Size of the allocation that all binds map; a larger range maps the allocation several times. */
 #define PIECE		(64 * PAGODA_MIB)
 #define PIECES_MAX	16
 #define MANY		10000
