@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The shape of packets, from the ABI header alone: neither side's idea of it may
- * decide what the two are compared with.
+ * Lengths of packets and of buffers' parts, computed from the ABI header alone: a mistake that the
+ * engine or the CPU executor makes there must not get into the code that compares the two.
  */
 #include "fuzz.h"
 
 #define TILING	(VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE)
 
-/* Bytes of a packet without what its counts and flags call for; 0 = no operation. */
+/*
+ * Size in bytes of a packet without runs, values, data and what flags add; 0 = @opcode isn't an
+ * operation.
+ */
 u32 fuzz_packet_fixed(u32 opcode)
 {
 	static const u32 sizes[VIRTIO_PAGODA_OP_COUNT] = {
@@ -41,7 +44,7 @@ u32 fuzz_packet_fixed(u32 opcode)
 	return opcode < VIRTIO_PAGODA_OP_COUNT ? sizes[opcode] : 0;
 }
 
-/* Operations that execution queues take. */
+/* Returns whether execution queues accept the operation. */
 bool fuzz_packet_exec(u32 opcode)
 {
 	return opcode == VIRTIO_PAGODA_OP_TRANSFER || opcode == VIRTIO_PAGODA_OP_FILL ||
@@ -51,8 +54,9 @@ bool fuzz_packet_exec(u32 opcode)
 }
 
 /*
- * Sets the runs a packet says it has; returns where they start, 0 = never any. The
- * packet's fixed part is there.
+ * Stores the numbers of runs that a packet's fields tell. Returns the offset of the runs in the
+ * packet; 0 = the operation never has runs, both numbers are 0. The packet's fixed part
+ * (fuzz_packet_fixed()) must be in memory.
  */
 u32 fuzz_packet_runs(const void *packet, u32 *nr_src, u32 *nr_dst)
 {
@@ -90,7 +94,10 @@ u32 fuzz_packet_runs(const void *packet, u32 *nr_src, u32 *nr_dst)
 	}
 }
 
-/* Bytes that a packet calls for; 0 if there are too few to tell or it is none. */
+/*
+ * Length that a packet must have by its opcode, flags and counts, whatever its length field says.
+ * 0 = @left bytes don't hold the packet's fixed part, or the opcode isn't an operation.
+ */
 u64 fuzz_packet_length(const void *packet, u32 left)
 {
 	const struct virtio_pagoda_packet *head = packet;
@@ -118,7 +125,7 @@ u64 fuzz_packet_length(const void *packet, u32 left)
 	}
 }
 
-/* Where the packet ends that starts at @offset, by its length; 0 if that is no length. */
+/* End of the packet at @offset, by its length field; 0 if no packet can have that length there. */
 u32 fuzz_packet_next(const u8 *data, u32 size, u32 offset)
 {
 	const struct virtio_pagoda_packet *head = (const void *)(data + offset);
@@ -132,7 +139,7 @@ u32 fuzz_packet_next(const u8 *data, u32 size, u32 offset)
 	return offset + length;
 }
 
-/* Where packet number @packets begins, if the ones before it are well-formed; else 0. */
+/* Offset behind the first @packets packets if these are well-formed, else 0. */
 u32 fuzz_packet_start(const u8 *data, u32 size, u32 packets)
 {
 	u32 offset = 0, next;
@@ -146,7 +153,10 @@ u32 fuzz_packet_start(const u8 *data, u32 size, u32 packets)
 	return offset;
 }
 
-/* Bytes that all virtual operations name together, as far as they may be executed. */
+/*
+ * Sum of the sizes of all VIRTUAL_FILL and VIRTUAL_TRANSFER packets in a buffer. Sizes above
+ * VIRTIO_PAGODA_MAX_VIRTUAL don't count: such packets are refused.
+ */
 u64 fuzz_packet_virtual(const u8 *data, u32 size)
 {
 	u32 offset, next;
@@ -160,7 +170,7 @@ u64 fuzz_packet_virtual(const u8 *data, u32 size)
 		if (!next)
 			break;
 		opcode = le16_to_cpu(fill->packet.opcode);
-		/* Both have their size at the same place. */
+		/* In a VIRTUAL_TRANSFER the size is at the same offset as in a VIRTUAL_FILL. */
 		if ((opcode == VIRTIO_PAGODA_OP_VIRTUAL_FILL ||
 		     opcode == VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER) &&
 		    next - offset >= sizeof(*fill) &&

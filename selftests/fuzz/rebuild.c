@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From a packet back to the operation it was built of, and through the builder again:
- * with room for all of it the same bytes must come out, with less room the same work in
- * whole packets. A packet that is a part of a longer operation is rebuilt as that part.
+ * Makes an operation from a recorded packet, and has the builder build the operation again. In a
+ * large buffer the result must be the packet's bytes, or, of an UPDATE_PAGE_TABLE, packets with the
+ * same entries. In small buffers the result must be well-formed packets that together do as much
+ * work. If the packet is one of several of an operation, only its part is built again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +12,14 @@
 
 #define REBUILD_PASSES	100000
 
-/* Memory of the operation at hand. */
+/* An operation made from a packet, with the page lists and arrays that the operation points to. */
 struct rebuild {
 	struct pagoda_paging_op op;
 	struct pagoda_adl adl[2];
 	void *memory[2];
 };
 
-/* Runs, page by page; one run that says so is contiguous. */
+/* Makes a page list of a packet's runs: an address for each page, or one base if @contiguous. */
 static void rebuild_adl(struct rebuild *rebuild, int side, const struct virtio_pagoda_run *runs,
 			u32 nr_runs, bool contiguous)
 {
@@ -70,7 +71,7 @@ static void rebuild_tiled(struct pagoda_op_transfer *transfer,
 		.height = le32_to_cpu(tiled->layout.height),
 		.mips = le32_to_cpu(tiled->layout.mips),
 	};
-	/* The operation names the allocation's first byte, the packet the piece's. */
+	/* The piece's address: of offset 0 in the operation, of the first byte in the packet. */
 	if (piece->segment != VIRTIO_PAGODA_SEGMENT_SYSTEM)
 		piece->address -= transfer->offset;
 }
@@ -269,7 +270,7 @@ static void rebuild_notice(struct rebuild *rebuild, const void *packet)
 		};
 }
 
-/* The operations that are but an address and a size. */
+/* Operations whose packets have only fields: no runs, values or data follow the fields. */
 static void rebuild_small(struct rebuild *rebuild, const void *packet)
 {
 	const struct virtio_pagoda_fill *fill = packet;
@@ -373,7 +374,10 @@ static void rebuild_operation(struct rebuild *rebuild, const void *packet)
 	}
 }
 
-/* Bytes, pages, entries, ranges or fences of a packet: what its passes share out. */
+/*
+ * Work of a packet, which the builder may divide among several packets: bytes, pages, entries,
+ * ranges or fences. A packet of any other operation counts as 1.
+ */
 static u64 rebuild_work(const void *packet)
 {
 	const struct virtio_pagoda_packet *head = packet;
@@ -405,7 +409,11 @@ static u64 rebuild_work(const void *packet)
 	}
 }
 
-/* Builds an operation into fresh buffers of @size; returns its work, 0 if it fails. */
+/*
+ * Builds an operation in as many passes as needed, each into all @size bytes of @data. Returns the
+ * work of all packets built; 0 = the builder failed or a packet is malformed. @built is set to the
+ * bytes of the last pass.
+ */
 static u64 rebuild_build(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u8 *data, u32 size, u32 *built)
 {
@@ -438,8 +446,9 @@ static u64 rebuild_build(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Entries of an update that was cut by its buffer may be fewer packets when they are
- * built by themselves; they are the same entries in any case.
+ * Returns whether @packet is an UPDATE_PAGE_TABLE and the packets in @data have the same entries.
+ * The bytes may differ: if @packet was part of a longer update, the builder may encode its entries
+ * differently when these entries are a whole update.
  */
 static bool rebuild_same_entries(const void *packet, const u8 *data, u32 built)
 {
@@ -469,8 +478,8 @@ static bool rebuild_same_entries(const void *packet, const u8 *data, u32 built)
 }
 
 /*
- * Rebuilds a well-formed packet of @length bytes; returns what is wrong with that, NULL =
- * nothing.
+ * Makes the operation of a well-formed packet of @length bytes and builds the operation again, in
+ * buffers of several sizes. Returns what went wrong, NULL = nothing.
  */
 const char *restream_rebuild(const struct pagoda_paging_limits *limits, const void *packet,
 			     u32 length)

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * restream [--print] <recording>: a recorded stream again, without device and driver.
+ * restream [--print] <recording>: executes a recorded stream again, without device and driver.
  *
- * Each buffer is executed by the device's engine and by the CPU executor, in memory of
- * their own that is compared afterwards; each packet goes through the builder again. So
- * does what the CPU wrote to page tables, and roots are set as they were.
+ * The device's engine and the CPU executor each execute every packet, in memory of their own; their
+ * verdicts are compared after each packet, their memory after each paging buffer. Each packet is
+ * also built again (rebuild.c). Recorded writes of the CPU to page tables are packets, too. Roots
+ * are set and the device is reset where the recording says so. --print prints all packets first.
  *
- * What a recording doesn't hold is made up, the same for both: system memory is there on
- * first use and has content that depends on its address; a swizzling range is acquired
- * when a lock transfer first needs it.
+ * A recording has neither the content of system memory nor acquisitions of swizzling ranges.
+ * restream makes up the same for engine and executor: a page of system memory exists from its first
+ * use on, with content that depends on its address; a range is acquired when a
+ * SPECIAL_LOCK_TRANSFER from VRAM needs it.
  *
- * What the recording says was lost is not executed. Everything else was executed then, and
- * is refused by neither now; unless the recording began late.
+ * Packets that the recording says were lost are not executed. All others were executed when they
+ * were recorded, so a refusal is a failure, unless the recording misses submissions from before.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +23,10 @@
 
 #define RESTREAM_HASH	(1u << 16)
 
-/* A page of system memory, for both. */
+/*
+ * A page of system memory, once for the engine and once for the executor. @bus: bus address divided
+ * by the page size.
+ */
 struct restream_page {
 	struct restream_page *next;
 	u64 bus;
@@ -29,13 +34,13 @@ struct restream_page {
 	u8 *cpu;
 };
 
-/* A submission that ended early. */
+/* A submission that ended early: packets from @offset on were not executed. */
 struct restream_loss {
 	u64 seqno;
 	u32 offset;
 };
 
-/* What the CPU wrote to page tables. */
+/* A write of the CPU to page tables, as UPDATE_PAGE_TABLE packets. */
 struct restream_written {
 	const u8 *data;
 	u32 size;
@@ -49,11 +54,11 @@ static struct {
 	struct restream_page *pages[RESTREAM_HASH];
 	u64 buffers, packets, written, rebuilt, refused, mismatches;
 	u64 resets;
-	bool unmapped;			/* the device MMU maps nothing yet: */
-	struct restream_written *early;	/* written meanwhile */
+	bool unmapped;			/* since a reset the device MMU maps nothing */
+	struct restream_written *early;	/* CPU writes kept until the device MMU is mapped */
 	u32 nr_early;
-	u64 lost;			/* packets of these submissions: */
-	struct restream_loss *losses;
+	u64 lost;			/* number of packets not executed */
+	struct restream_loss *losses;	/* of the whole recording */
 	u32 nr_losses;
 	bool print;
 } restream;
@@ -85,7 +90,7 @@ static void restream_mismatch(u64 seqno, u32 offset, const char *what)
 	restream.mismatches++;
 }
 
-/* Large, and mostly never used. */
+/* Returns @size zeroed bytes, of which only those that are touched take memory. */
 static void *restream_map(u64 size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -141,7 +146,10 @@ static void *restream_bus_page(u64 bus)
 	return restream_page(bus)->cpu;
 }
 
-/* Through the device MMU, if there is one; whatever page, if it isn't mapped. */
+/*
+ * The executor's page of a device address, which is a bus address if there is no device MMU. An
+ * address that the MMU doesn't map gets the page of bus address 0: the executor has to refuse it.
+ */
 static void *restream_cpu_page(u64 address)
 {
 	const void *mapped = NULL;
@@ -254,13 +262,16 @@ static struct pagoda_paging_limits restream_limits(const struct pagoda_recording
 		.swizzling_ranges = le32_to_cpu(head->swizzling_ranges),
 	};
 
-	/* A device that has one that wasn't negotiated. */
+	/* The recording has the device's MMU pages even if the device MMU wasn't negotiated. */
 	if (!(limits.features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU))
 		limits.mmu_pages = 0;
 	return limits;
 }
 
-/* As SET_ROOT did, which the device accepted. */
+/*
+ * Sets the root of an address space as a recorded SET_ROOT did. The device accepted that root, so a
+ * refusal by the engine is a mismatch.
+ */
 static void restream_root(const struct pagoda_recording_root *item, u64 seqno)
 {
 	struct pagoda_root root = {
@@ -278,7 +289,10 @@ static void restream_root(const struct pagoda_recording_root *item, u64 seqno)
 		restream_mismatch(seqno, 0, pagoda_engine_fault_name(reason));
 }
 
-/* The range shows the surface that the packet copies out of it. */
+/*
+ * If the packet copies from a surface in VRAM: acquires the packet's swizzling range for that
+ * surface, for engine and executor, unless the range has it.
+ */
 static void restream_acquire(const struct virtio_pagoda_special_lock_transfer *lock)
 {
 	u64 address = le64_to_cpu(lock->transfer.src.address);
@@ -305,7 +319,10 @@ static void restream_acquire(const struct virtio_pagoda_special_lock_transfer *l
 	};
 }
 
-/* One packet on both. */
+/*
+ * Executes the packet from @offset to @next on engine and executor. If only one of them refuses the
+ * packet, or for another reason, that is a mismatch.
+ */
 static void restream_packet(const u8 *data, u32 offset, u32 next, u64 seqno)
 {
 	const struct fuzz_memory memory = {
@@ -375,7 +392,7 @@ static void restream_print(const u8 *data, u32 size, u64 seqno)
 	free(text.data);
 }
 
-/* How many of a submission's bytes were executed. */
+/* How many of a submission's @size bytes were executed when it was recorded. */
 static u32 restream_end(u32 size, u64 seqno)
 {
 	u32 i;
@@ -388,7 +405,10 @@ static u32 restream_end(u32 size, u64 seqno)
 
 static void restream_mapped(void);
 
-/* Packets of a submission, or such as the CPU stands for. */
+/*
+ * Executes the packets of a submission, or those that stand for a write of the CPU, except lost
+ * ones, and builds all of them again. @counter: increased by the number of packets.
+ */
 static void restream_packets(const u8 *data, u32 size, u64 seqno, u64 *counter)
 {
 	u32 offset, next, end = restream_end(size, seqno);
@@ -419,11 +439,14 @@ static void restream_packets(const u8 *data, u32 size, u64 seqno, u64 *counter)
 
 static void restream_written(const u8 *data, u32 size)
 {
-	/* It isn't what was lost of the submission before. */
+	/* No submission's number, for losses of a submission don't concern writes of the CPU. */
 	restream_packets(data, size, ~0ull, &restream.written);
 }
 
-/* The CPU doesn't need the device MMU for what it writes; packets that do the same wait. */
+/*
+ * Keeps a write of the CPU to execute it later: the CPU wrote without the device MMU, but the
+ * packets that stand for the write need the device MMU's mappings, which a reset has removed.
+ */
 static void restream_early(const u8 *data, u32 size)
 {
 	restream.early = realloc(restream.early,
@@ -432,6 +455,7 @@ static void restream_early(const u8 *data, u32 size)
 	restream.early[restream.nr_early++] = (struct restream_written) { data, size };
 }
 
+/* The device MMU is mapped: executes the CPU writes that restream_early() has kept, if any. */
 static void restream_mapped(void)
 {
 	u32 i;
@@ -444,7 +468,10 @@ static void restream_mapped(void)
 	restream.nr_early = 0;
 }
 
-/* What the driver builds on afterwards it has to make anew. */
+/*
+ * Resets engine and executor as RESET_ADAPTER did: VRAM has other content; mappings, roots and
+ * ranges are gone. Items after the reset restore what later packets use.
+ */
 static void restream_reset(void)
 {
 	struct pagoda_cpu_executor *cpu = &restream.cpu;
@@ -493,7 +520,7 @@ static void restream_item(u32 kind, const u8 *data, u32 size, u64 seqno)
 	}
 }
 
-/* Calls @visit with each item; the recording's sizes are what the file says. */
+/* Calls @visit with each item. Ends the program if an item's size is wrong. */
 static void restream_walk(const u8 *data, u64 bytes,
 			  void (*visit)(u32 kind, const u8 *data, u32 size, u64 seqno))
 {
@@ -513,7 +540,7 @@ static void restream_walk(const u8 *data, u64 bytes,
 		restream_die("an item is cut off");
 }
 
-/* What was lost is known only after it was handed over. */
+/* Collects all losses before anything is executed: a LOST item follows its submission. */
 static void restream_visit_losses(u32 kind, const u8 *data, u32 size, u64 seqno)
 {
 	const struct pagoda_recording_lost *lost = (const void *)data;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of restream share. */
+/* Declarations that rebuild.c and restream.c share. */
 #ifndef PAGODA_RESTREAM_H
 #define PAGODA_RESTREAM_H
 
 #include "fuzz.h"
 
-/* rebuild.c */
+/* rebuild.c: builds a packet's operation again; returns what went wrong, NULL = nothing. */
 const char *restream_rebuild(const struct pagoda_paging_limits *limits, const void *packet,
 			     u32 length);
 

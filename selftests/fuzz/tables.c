@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The page tables that an address space has to begin with. Inputs then spoil them. */
+/*
+ * The page tables of address space 0 before an input is executed. The tables are in memory that the
+ * input's packets may overwrite.
+ */
 #include "fuzz.h"
 
 #define VRAM		((u64)VIRTIO_PAGODA_SEGMENT_VRAM << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT)
@@ -15,7 +18,11 @@ static __le64 *table_at(u8 *vram, u32 page)
 	return table;
 }
 
-/* All of VRAM, so also the tables themselves; system memory; then one of each kind. */
+/*
+ * Writes a table of 4 KiB pages. Its entries map all of VRAM, the tables included, then system
+ * memory; then there are some of other kinds, valid and invalid. @system: first address of system
+ * memory.
+ */
 static void leaf_4k_write(__le64 *table, u64 system)
 {
 	const u64 more[] = {
@@ -71,7 +78,7 @@ static void level_1_write(__le64 *table, u64 system, u32 device)
 	}
 }
 
-/* Writes them into VRAM, and into the page of system memory that has one. */
+/* Writes the tables into @vram, and one into @system_table, a page of system memory. */
 void fuzz_tables_write(u8 *vram, u8 *system_table, u32 device)
 {
 	u64 system = device & FUZZ_DEVICE_MMU ? 0 : FUZZ_BUS, i;

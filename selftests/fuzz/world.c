@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The engine's machine, and the comparison of what a buffer did to it with what the
- * oracle says.
+ * The engine with its memory. Executes a buffer there and in the oracle, which is the CPU executor
+ * (oracle.c), and compares verdicts, memory and mappings.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@ static struct {
 	struct pagoda_engine_swizzling ranges[FUZZ_RANGES];
 	struct pagoda_engine_tlb *tlbs;
 	u8 *system;
-	u8 *fresh;			/* random content, VRAM then system */
-	u8 *begin;			/* the same with page tables, for */
-	u32 device;			/* this kind of device */
+	u8 *fresh;			/* random content of VRAM, then of system memory */
+	u8 *begin;			/* copy of @fresh, with page tables for @device */
+	u32 device;			/* FUZZ_ flags of the device that @begin is for */
 	u8 *spans[FUZZ_RUNS];
 	bool gaps;
 } world;
 
-/* Zeros, as aligned as lines of a write combiner are. */
+/* Returns zeroed memory, aligned to the size of a write combiner's lines. */
 void *fuzz_alloc(size_t size)
 {
 	size_t whole = (size + PAGODA_ENGINE_LINE_BYTES - 1) / PAGODA_ENGINE_LINE_BYTES;
@@ -61,7 +61,7 @@ static const struct pagoda_engine_ops world_ops = {
 	.notify = world_notify,
 };
 
-/* Where the root of space 0 is in VRAM. */
+/* Address in VRAM of the root page table of address space 0. */
 u64 fuzz_world_root(u32 device)
 {
 	u32 levels = FUZZ_LEVELS(device);
@@ -69,7 +69,7 @@ u64 fuzz_world_root(u32 device)
 	return (levels == 2 ? FUZZ_TABLE_1 : FUZZ_TABLE_2 + levels - 3) * FUZZ_PAGE;
 }
 
-/* Makes both machines, once. */
+/* Allocates the engine's and the oracle's memory. Called once. */
 void fuzz_world_make(void)
 {
 	static const struct pagoda_engine_range invalid[] = {
@@ -110,7 +110,7 @@ void fuzz_world_make(void)
 	fuzz_oracle_make();
 }
 
-/* What the limits, features and caches of that kind of device are. */
+/* Resets the engine, and gives it the limits, features and TLBs of the device in @head. */
 static void world_configure(const struct fuzz_head *head)
 {
 	struct pagoda_engine *engine = &world.engine;
@@ -139,12 +139,13 @@ static void world_configure(const struct fuzz_head *head)
 	fuzz_require(pagoda_engine_init(engine));
 }
 
-/* Device pages 0 to 31 are pages of memory, all but one; another one is read-only. */
+/* A packet that maps one page of the device MMU. */
 struct world_mmu {
 	struct virtio_pagoda_map_mmu map;
 	struct virtio_pagoda_run run;
 };
 
+/* Makes packets that map device pages 0 to 30 to pages of system memory, page 30 read-only. */
 static void world_mmu_make(struct world_mmu *packets)
 {
 	u32 i;
@@ -162,7 +163,7 @@ static void world_mmu_make(struct world_mmu *packets)
 	}
 }
 
-/* What both machines' memory is to begin with. */
+/* Makes the content with which the engine's and the oracle's memory begin, for this @device. */
 static void world_begin(u32 device)
 {
 	u32 table = device & FUZZ_DEVICE_MMU ? FUZZ_TABLE_SYS * 7 % FUZZ_SYSTEM : FUZZ_TABLE_SYS;
@@ -174,7 +175,7 @@ static void world_begin(u32 device)
 	fuzz_tables_write(world.begin, world.begin + (FUZZ_VRAM + table) * FUZZ_PAGE, device);
 }
 
-/* Both go back to the beginning: an input must do the same whatever came before it. */
+/* Resets the oracle, so that earlier inputs have no effect on the next. */
 static void world_reset_oracle(const struct fuzz_head *head)
 {
 	struct world_mmu packets[FUZZ_SYSTEM - 1];
@@ -189,6 +190,7 @@ static void world_reset_oracle(const struct fuzz_head *head)
 	fuzz_require(!oracle.reason && oracle.stop == sizeof(packets));
 }
 
+/* Resets the engine, so that earlier inputs have no effect on the next. */
 static void world_reset(const struct fuzz_head *head)
 {
 	struct world_mmu packets[FUZZ_SYSTEM - 1];
@@ -210,7 +212,10 @@ static void world_reset(const struct fuzz_head *head)
 					     fuzz_world_root(head->device), FUZZ_ROOT));
 }
 
-/* Flushes what the packet at @offset made untrue, page by page or all of it. */
+/*
+ * Flushes those of the engine's translations that the packet at @offset has changed, page by page;
+ * all translations if the oracle counted too many.
+ */
 static void world_flush(u32 offset, const struct fuzz_head *head)
 {
 	struct virtio_pagoda_flush_tlb flush = {
@@ -236,7 +241,11 @@ static void world_flush(u32 offset, const struct fuzz_head *head)
 	}
 }
 
-/* A copy that fails in the middle and overlaps can't be made again. */
+/*
+ * Returns whether packet number @packet (from 0) exists and may fail in the middle, to be executed
+ * again. No COPY_PAGE_TABLE_ENTRIES may: its source and destination may overlap, so that the first
+ * half of the copy changes what the second execution copies.
+ */
 static bool world_may_fail(const u8 *data, u32 size, u32 packet)
 {
 	u32 offset = fuzz_packet_start(data, size, packet);
@@ -246,7 +255,7 @@ static bool world_may_fail(const u8 *data, u32 size, u32 packet)
 	       le16_to_cpu(head->opcode) != VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES;
 }
 
-/* What a run says of itself makes sense. */
+/* Requires that a run's offsets, fault and outcome agree, and that the engine's locks are free. */
 static void world_check_run(const struct pagoda_engine_run *run,
 			    enum pagoda_engine_outcome outcome)
 {
@@ -294,7 +303,7 @@ static enum pagoda_engine_outcome world_run(const u8 *data, u32 size, u32 start,
 		if (outcome == PAGODA_ENGINE_FAULT &&
 		    run->fault.reason == VIRTIO_PAGODA_FAULT_DEVICE_FAILURE) {
 			fuzz_require(run->fail_at != PAGODA_ENGINE_NEVER);
-			/* It was given too late to be in front of anything. */
+			/* The packet to fail is behind the last: all packets were executed. */
 			if (run->offset == size)
 				return PAGODA_ENGINE_DONE;
 			run->fail_at = PAGODA_ENGINE_NEVER;
@@ -346,7 +355,7 @@ static void world_compare_ranges(void)
 	}
 }
 
-/* What the failed comparison is about, packet by packet. */
+/* Prints the buffer whose comparison failed, packet by packet. */
 static void world_report(const u8 *data, u32 size)
 {
 	struct pagoda_paging_text text = { .size = 64 * 1024 };
@@ -369,24 +378,24 @@ static void world_compare(const u8 *data, u32 size)
 }
 
 /*
- * What only the engine can know, and so refuses where the executor goes on or finds
- * something else further on in the packet. All other reasons have to be the same.
+ * Refusals for reasons that only the engine can know: the executor executes the packet, or refuses
+ * it for another reason. All other refusals must have the same reason.
  */
 static const struct world_excuse {
 	const char *name;
 	u32 reason;
-	u64 instead;			/* the executor's reasons, 0 = any or none */
-	u32 device;			/* FUZZ_ flags it takes, 0 = any */
-	u64 opcodes;			/* packets, 0 = any */
+	u64 instead;			/* bits: the executor's reasons, 0 = any or none */
+	u32 device;			/* FUZZ_ flags of the device it needs, 0 = none */
+	u64 opcodes;			/* bits: opcodes of packets, 0 = any */
 } world_excuses[] = {
-	/* The driver allocates around them; the executor was never told of them. */
+	/* The executor doesn't know VRAM that must not be used: the driver never allocates it. */
 	{ "VRAM that must not be used", VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0, FUZZ_INVALID, 0 },
 	{ "VRAM that must not be used", VIRTIO_PAGODA_FAULT_BAD_TABLE, 0, FUZZ_INVALID, 0 },
-	/* A notice has no page list, and the executor makes nothing of bus addresses (C66). */
+	/* The executor ignores bus addresses (C66), and notices have no page list to look at. */
 	{ "a bus address that is only named", VIRTIO_PAGODA_FAULT_UNREACHABLE, 0, 0,
 	  1ull << VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY | 1ull << VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2 |
 	  1ull << VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY },
-	/* For the same reason it can't tell that an entry's address is no bus address at all. */
+	/* Nor can the executor tell that the bus address in an entry is wider than the bus. */
 	{ "a bus address wider than the bus in an entry", VIRTIO_PAGODA_FAULT_BAD_TABLE,
 	  1ull << VIRTIO_PAGODA_FAULT_UNREACHABLE | 1ull << VIRTIO_PAGODA_FAULT_READ_ONLY, 0, 0 },
 };
@@ -395,7 +404,7 @@ static bool world_excused(const struct pagoda_engine_run *run, const struct fuzz
 			  const struct fuzz_oracle *oracle)
 {
 	const struct world_excuse *excuse = world_excuses;
-	/* What the executor says of another packet is nothing about this one. */
+	/* If the executor stopped at another packet, it has no reason against this packet. */
 	u32 instead = run->offset == oracle->stop ? oracle->reason : VIRTIO_PAGODA_FAULT_NONE;
 
 	for (; excuse < world_excuses + ARRAY_SIZE(world_excuses); excuse++)
@@ -407,7 +416,7 @@ static bool world_excused(const struct pagoda_engine_run *run, const struct fuzz
 	return false;
 }
 
-/* The same verdict at the same place for the same reason. */
+/* Requires that engine and oracle stopped at the same packet, for the same reason. */
 static void world_compare_verdict(const u8 *data, u32 size, const struct fuzz_head *head,
 				  const struct pagoda_engine_run *run,
 				  const struct fuzz_oracle *oracle)
@@ -423,7 +432,7 @@ static void world_compare_verdict(const u8 *data, u32 size, const struct fuzz_he
 	fuzz_require(!"the same verdict");
 }
 
-/* Executes a buffer on both machines and expects the same of them. */
+/* Executes a buffer by the engine and by the oracle; requires the same verdict and effects. */
 void fuzz_world_execute(const u8 *data, u32 size, const struct fuzz_head *head)
 {
 	u32 start = fuzz_packet_start(data, size, head->start);
@@ -438,7 +447,7 @@ void fuzz_world_execute(const u8 *data, u32 size, const struct fuzz_head *head)
 	    PAGODA_ENGINE_FAULT)
 		run.fault.reason = VIRTIO_PAGODA_FAULT_NONE;
 	again = oracle.cut;
-	/* What the executor had no opinion about isn't compared either. */
+	/* An excused refusal becomes the verdict, unless the oracle stopped before that packet. */
 	if (run.fault.reason && run.offset <= oracle.stop && run.offset < size &&
 	    !(oracle.cut && run.offset == oracle.stop) && world_excused(&run, head, &oracle)) {
 		again = true;
@@ -447,12 +456,12 @@ void fuzz_world_execute(const u8 *data, u32 size, const struct fuzz_head *head)
 	}
 	world_compare_verdict(data, size, head, &run, &oracle);
 	if (again) {
-		/* Without what is not to be compared. */
+		/* The oracle's memory must have the effects of the packets before @stop only. */
 		world_reset_oracle(head);
 		again_to = fuzz_oracle_execute(data, size, start, oracle.stop, head);
 		fuzz_require(again_to.stop == oracle.stop && !again_to.reason && !again_to.cut);
 	}
 	world_compare(data, size);
-	if (oracle.cut)		/* whatever it does, it ends */
+	if (oracle.cut)		/* not compared, but the rest must come to an end */
 		world_run(data, size, oracle.stop, size, head, &run);
 }

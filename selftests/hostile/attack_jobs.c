@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Attackers that have jobs: long ones, ones that wait, ones that fault. */
+/* Attackers whose jobs run long, wait or fault, or whose memory has a fence that signals late. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,11 +7,11 @@
 #include "lib/pagoda_prime.h"
 #include "hostile.h"
 
-/* Jobs of an attack, and allocations that they list, each job one. */
+/* Number of jobs of an attack, and of allocations, of which each job lists one. */
 #define QUEUED		1000u
 #define LISTED		250u
 #define LISTED_SIZE	(64 * PAGODA_KIB)
-/* Closed memory that the jobs still use stays where it is: a small part of VRAM has to do. */
+/* Closed allocations keep their VRAM until their jobs are done: small, so that VRAM isn't full. */
 #define CLOSED_SIZE	(8 * PAGODA_KIB)
 #define PACE_US		10000
 
@@ -20,7 +20,7 @@ struct used {
 	uint32_t handle;
 };
 
-/* A client with jobs of 0.95 of the time limit, of which each lists an allocation. */
+/* A client with jobs of 0.95 of the time limit, each of which lists one allocation of @used. */
 struct queue {
 	struct client client;
 	struct clock clock;
@@ -65,8 +65,9 @@ static void queue_open(struct queue *q, struct cell *cell, uint64_t size, uint32
 }
 
 /*
- * Fills a new context if the old one was banned, because the machine was too slow for its jobs, or
- * has no jobs left. Then sleeps for a moment.
+ * Fills a new context if the old one can't go on: SUBMIT (@ret) was refused because too many jobs
+ * are queued, or because the context was banned (jobs exceed their limit on a slow machine); or no
+ * job has begun for long. Then sleeps for PACE_US.
  */
 static void queue_tend(struct queue *q, int ret)
 {
@@ -77,7 +78,10 @@ static void queue_tend(struct queue *q, int ret)
 	usleep(PACE_US);
 }
 
-/* Queues 1,000 jobs of 0.95 of the time limit and closes the allocations that they use. */
+/*
+ * Queues 1,000 jobs of 0.95 of the time limit and closes the allocations that they use; each
+ * allocation is replaced by a new one, for another job.
+ */
 void attack_queue_close(struct cell *cell)
 {
 	static struct queue q;
@@ -109,7 +113,10 @@ void attack_queue_evict(struct cell *cell)
 	}
 }
 
-/* Queues 1,000 jobs of 0.95 of the time limit and unmaps the last page of their page tables. */
+/*
+ * Queues 1,000 jobs of 0.95 of the time limit, and unmaps and maps the allocations that they use,
+ * each of which is alone in its page table.
+ */
 void attack_queue_unmap(struct cell *cell)
 {
 	static struct queue q;
@@ -132,7 +139,10 @@ void attack_queue_unmap(struct cell *cell)
 #define ALIGNMENT	(2 * PAGODA_MIB)
 #define FEW		12u
 
-/* Wants a list that has the bytes but not the aligned ranges of VRAM, beside 12 long jobs. */
+/*
+ * Beside 12 long jobs, asks for the residency of aligned allocations whose bytes fit in VRAM, but
+ * which are one more than VRAM has aligned ranges.
+ */
 void attack_misfit_jobs(struct cell *cell)
 {
 	static struct queue q;
@@ -163,7 +173,7 @@ void attack_misfit_jobs(struct cell *cell)
 
 #define OFFERED		10000u
 
-/* Over and over, offers 10,000 allocations that a long job uses, and reclaims them afterwards. */
+/* Over and over, offers 10,000 allocations that a long job uses; reclaims them after the job. */
 void attack_offered(struct cell *cell)
 {
 	static uint32_t handles[OFFERED];
@@ -195,7 +205,7 @@ void attack_offered(struct cell *cell)
 #define NOWHERE		(3ull << 37)
 #define FAULT_EACH_US	100000
 
-/* Has a job fault each 100 ms. */
+/* Has a job fault about every 100 ms, each in a new context. */
 void attack_faults(struct cell *cell)
 {
 	static struct client client;
@@ -220,7 +230,10 @@ void attack_faults(struct cell *cell)
 #define WAITING		10000u
 #define WAITERS		40u
 
-/* Job that waits for a point, or a value, that never comes. */
+/*
+ * Submits a job that waits for value 1 of monitored fence @fence, or, if @fence is 0, for point 1
+ * of syncobj @never: neither is ever signalled.
+ */
 static int submit_waiting(struct client *c, uint32_t never, uint32_t fence)
 {
 	struct drm_pagoda_sync sync = {
@@ -236,7 +249,10 @@ static int submit_waiting(struct client *c, uint32_t never, uint32_t fence)
 	return pagoda_submit_args(c->fd, &args);
 }
 
-/* Submits as many of 10,000 jobs as the user may have waiting, and goes on asking for more. */
+/*
+ * Submits jobs that wait for ever, as many as the user may have and at most 10,000, in 40 clients.
+ * Then tries to submit another every millisecond.
+ */
 void attack_submit_wait(struct cell *cell)
 {
 	static struct client clients[WAITERS];
@@ -265,10 +281,13 @@ void attack_submit_wait(struct cell *cell)
 
 #define EXPORTED	64u
 #define EXPORTED_SIZE	(256 * PAGODA_KIB)
-/* vgem signals its fences itself after ten seconds. */
+/* vgem signals a fence by itself after ten seconds: before that the attack imports a new fence. */
 #define LATE_NS		(9 * PAGODA_SEC)
 
-/* A sync_file of a fence of vgem that nothing signals before the end of its time. */
+/*
+ * Returns a sync_file of a new fence of vgem, which nothing but vgem's time limit signals, or a
+ * negative errno.
+ */
 static int late_fence(int vgem)
 {
 	uint32_t handle, fence;
@@ -298,7 +317,10 @@ static int import_late(const int *dma_bufs, int vgem)
 	return ret < 0 ? ret : 0;
 }
 
-/* Exports buffers, gives them a fence that signals late, and evicts them. */
+/*
+ * Exports allocations, imports a fence that signals late into their dma-bufs, and evicts the
+ * allocations.
+ */
 void attack_late_fence(struct cell *cell)
 {
 	static uint32_t handles[EXPORTED];

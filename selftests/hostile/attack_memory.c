@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Attackers that have memory moved and mapped, and the ordinary client they are compared with. */
+/*
+ * Attackers that have memory moved and mapped; also the ordinary client that all attackers are
+ * compared with, and the idle client.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -11,7 +14,10 @@
 #define MOST		512u
 #define PIECES		64u
 
-/* Opens a client with @percent of VRAM in pieces that together don't fit if it is more than 100. */
+/*
+ * Opens a client with allocations (pieces) of a 64th of VRAM each, @percent of VRAM in all. Returns
+ * their number.
+ */
 static uint32_t pieces_open(struct cell *cell, struct client *client, uint32_t percent,
 			    uint32_t supported, uint32_t *handles)
 {
@@ -23,7 +29,7 @@ static uint32_t pieces_open(struct cell *cell, struct client *client, uint32_t p
 	return count;
 }
 
-/* Gives pieces content, which has to be copied from then on. */
+/* Writes to the pieces, so that their moves have to copy content from then on. */
 static void pieces_fill(struct cell *cell, const struct client *client, const uint32_t *handles,
 			uint32_t count)
 {
@@ -40,7 +46,10 @@ static void pieces_fill(struct cell *cell, const struct client *client, const ui
 	}
 }
 
-/* Uses twice as much as VRAM has, piece after piece, as fast as the device copies. */
+/*
+ * The ordinary client: makes pieces resident, one after another, as fast as the device copies. All
+ * pieces together are twice as large as VRAM.
+ */
 void attack_ordinary(struct cell *cell)
 {
 	static struct client client;
@@ -57,12 +66,12 @@ void attack_ordinary(struct cell *cell)
 			usleep(1000);
 			continue;
 		}
-		/* One copy is always queued behind the one that is made. */
+		/* Waits for the request before this one, so that a request is always queued. */
 		pagoda_syncobj_wait(client.fd, client.syncobj, point++, PAGODA_SEC);
 	}
 }
 
-/* Has a context and does nothing. */
+/* The idle client: has a context and does nothing. */
 void attack_idle(struct cell *cell)
 {
 	static struct client client;
@@ -78,7 +87,10 @@ void attack_idle(struct cell *cell)
 
 #define ALIGNMENT	(2 * PAGODA_MIB)
 
-/* Wants one aligned allocation more at once than VRAM has aligned ranges; the bytes are there. */
+/*
+ * Asks for the residency of one aligned allocation more than VRAM has aligned ranges, all in one
+ * call; their bytes would fit.
+ */
 void attack_misfit(struct cell *cell)
 {
 	static struct client client;
@@ -109,7 +121,7 @@ void attack_misfit(struct cell *cell)
 
 #define FAST		16u
 
-/* Makes 16 allocations resident and evicts them, and waits for nothing. */
+/* Makes 16 allocations resident and evicts them, over and over, and waits for nothing. */
 void attack_resident(struct cell *cell)
 {
 	static struct client client;
@@ -126,7 +138,10 @@ void attack_resident(struct cell *cell)
 	}
 }
 
-/* Maps and unmaps a page whose page table comes and goes with it, and waits for nothing. */
+/*
+ * Maps and unmaps a page that is alone in its page table, so that the table comes and goes, too;
+ * waits for nothing.
+ */
 void attack_map(struct cell *cell)
 {
 	static struct client client;
@@ -150,8 +165,9 @@ void attack_map(struct cell *cell)
 /* --- each frame ------------------------------------------------------------------------------- */
 
 /*
- * Each frame lists a contiguous half of VRAM that could be in the aperture as well; in between
- * small allocations of the same client take VRAM apart.
+ * Submits jobs (frames) that list a contiguous allocation of half of VRAM, which could be in the
+ * aperture as well; after each job, pieces of the same client that fill 90 % of VRAM are made
+ * resident, so that VRAM has no contiguous half.
  */
 void attack_contiguous(struct cell *cell)
 {
@@ -181,7 +197,10 @@ void attack_contiguous(struct cell *cell)
 
 #define ZEROS		4096u
 
-/* Has zeros on every other page of 32 MiB, and the page tables evicted before the next change. */
+/*
+ * Maps zeros at every other page of 32 MiB, has another client of the attacker fill VRAM, so that
+ * the page tables are evicted, and unmaps the 32 MiB; over and over.
+ */
 void attack_zero_pages(struct cell *cell)
 {
 	static struct drm_pagoda_bind_entry entries[ZEROS];
@@ -212,7 +231,11 @@ void attack_zero_pages(struct cell *cell)
 
 /* --- priorities ------------------------------------------------------------------------------- */
 
-/* Wants 1.5 times VRAM, all of it at the highest priority, and waits for nothing. */
+/*
+ * Makes pieces resident, one after another, and waits for nothing. All pieces together are 1.5
+ * times as large as VRAM; each has the highest residency priority. As many as the client's
+ * residency list takes are on the list.
+ */
 void attack_maximum(struct cell *cell)
 {
 	static struct client client;
@@ -226,7 +249,7 @@ void attack_maximum(struct cell *cell)
 								   DRM_PAGODA_RESIDENCY_MAXIMUM));
 	attack_check(cell, "paging queue", pagoda_paging_queue_create(client.fd, 1, &queue,
 								      &syncobj));
-	/* As much as fits is on the list and may not leave for EVICT. */
+	/* The attack never calls EVICT, so what is on the residency list stays on it. */
 	for (n = 0; n < count; n++)
 		if (pagoda_list_add(client.fd, queue, &handles[n], 1, 0, &value, NULL))
 			break;
@@ -241,7 +264,10 @@ void attack_maximum(struct cell *cell)
 
 #define SHOWN		PAGODA_MIB
 
-/* Maps the dma-buf's allocation in as many VMs of a new client as the client gets. */
+/*
+ * Maps the dma-buf's allocation in as many VMs of a new client as the client gets. Returns the
+ * number of these VMs. @ret: the negative errno of the first refusal.
+ */
 static uint32_t map_in_vms(int dma_buf, int *ret)
 {
 	struct drm_pagoda_vm_create vm;
@@ -259,7 +285,7 @@ static uint32_t map_in_vms(int dma_buf, int *ret)
 	return count;
 }
 
-/* Has one buffer mapped in as many VMs as the user gets, and moves it. */
+/* Has one allocation mapped in as many VMs as the user gets, and moves it to VRAM and back. */
 void attack_many_vms(struct cell *cell)
 {
 	static struct client client;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Attackers that take as many objects as they get, or queue as many changes. */
+/*
+ * Attackers that create as many objects as they get, fill VRAM and exit, or queue changes of page
+ * tables.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +14,7 @@
 
 #include "hostile.h"
 
-/* An attack that takes longer to prepare goes on to prepare beside the victim. */
+/* If an attack's preparation takes longer than this, the victim is measured meanwhile. */
 #define PREPARE_NS	PAGODA_SEC
 #define FILES		1000u
 #define CHURN_NS	(500 * MS)
@@ -35,7 +38,7 @@ static int make_context(int fd, uint32_t vm)
 	return pagoda_context_create(fd, vm, &context);
 }
 
-/* A fence that a value is waited for. */
+/* Creates a monitored fence, and has an eventfd wait for a value that the fence never gets. */
 static int make_fence(int fd, uint32_t vm)
 {
 	struct drm_pagoda_fence_value value = { .value = 1 };
@@ -63,7 +66,7 @@ static int make_queue(int fd, uint32_t vm)
 
 typedef int make_function(int fd, uint32_t vm);
 
-/* Opens a file, with a VM that contexts can be made in if the user gets a VM. */
+/* Returns a new fd, or a negative errno. @vm: a VM of the file, for contexts; 0 = it has none. */
 static int file_open(uint32_t *vm)
 {
 	struct drm_pagoda_vm_create args;
@@ -75,13 +78,14 @@ static int file_open(uint32_t *vm)
 	return fd;
 }
 
+/* Calls attack_ready() if it wasn't called within PREPARE_NS from @start. */
 static void ready_by(struct cell *cell, int64_t start)
 {
 	if (!atomic_load(&cell->ready) && pagoda_now() > start + PREPARE_NS)
 		attack_ready(cell);
 }
 
-/* How many objects the file gets before the first is refused. */
+/* Makes objects in a file until one is refused. Returns how many the file got. */
 static uint32_t file_fill(struct cell *cell, int fd, uint32_t vm, make_function *make,
 			  int64_t start)
 {
@@ -95,8 +99,8 @@ static uint32_t file_fill(struct cell *cell, int fd, uint32_t vm, make_function 
 }
 
 /*
- * Takes objects in file after file, in @most at most, until a file gets none, then asks for more;
- * twice a second the oldest file is closed and what that leaves is taken again.
+ * Makes objects in file after file, in at most @most files, until a file gets none. Then goes on
+ * trying to make objects; twice a second closes the oldest file and fills a new one in its place.
  */
 static void until_refused(struct cell *cell, make_function *make, uint32_t most)
 {
@@ -151,13 +155,13 @@ void attack_fences(struct cell *cell)
 	until_refused(cell, make_fence, FILES);
 }
 
-/* Opens files of events until they are refused. */
+/* Opens listeners (files of EVENTS) until they are refused. */
 void attack_listeners(struct cell *cell)
 {
 	until_refused(cell, make_listener, FILES);
 }
 
-/* Makes paging queues until they are refused; of these a user has no limit, so in one file. */
+/* Makes paging queues in one file until they are refused: they have a limit a file, none a user. */
 void attack_queues(struct cell *cell)
 {
 	until_refused(cell, make_queue, 1);
@@ -167,7 +171,10 @@ void attack_queues(struct cell *cell)
 
 #define FENCES_A_FILE	64u
 
-/* All that one file gets. */
+/*
+ * Takes in one file a resident allocation, all VMs, contexts and listeners that it gets, and 64
+ * fences at most.
+ */
 static void file_take(struct cell *cell, int fd, uint32_t vm)
 {
 	uint32_t handle, n;
@@ -184,7 +191,10 @@ static void file_take(struct cell *cell, int fd, uint32_t vm)
 		attack_op(cell);
 }
 
-/* Opens the node 1,000 times, and each file takes what it gets. */
+/*
+ * Opens the render node 1,000 times, and each file takes what it gets (file_take()). Then closes
+ * the last file and opens another, over and over.
+ */
 void attack_files(struct cell *cell)
 {
 	int64_t start = pagoda_now();
@@ -214,7 +224,7 @@ void attack_files(struct cell *cell)
 
 #define FILLED		32u
 
-/* Fills half of VRAM by a job and exits before the job is done. */
+/* Submits a job that fills half of VRAM, and exits before the job is done. */
 static void fill_and_exit(void)
 {
 	uint32_t handles[FILLED], n;
@@ -268,7 +278,7 @@ struct bind_vm {
 	uint64_t next;
 };
 
-/* A change of one page, which has a table of its own, once a point has signalled. */
+/* Queues a VM_BIND of the page at @address, which waits for @point of @b's syncobj. */
 static int bind_behind(struct bind_vm *b, uint32_t type, uint64_t address, uint64_t point)
 {
 	struct drm_pagoda_bind_entry entry = {
@@ -301,7 +311,7 @@ static void nothing(int number)
 	(void)number;
 }
 
-/* Sleeps in the call that finds the queue full; a signal ends the call, and it is made again. */
+/* A thread that sleeps in VM_BIND, for the queue is full. A call that a signal ends is repeated. */
 static void *bind_full(void *data)
 {
 	struct bind_vm *b = data;
@@ -313,7 +323,10 @@ static void *bind_full(void *data)
 	return NULL;
 }
 
-/* Fills queues of VM_BIND behind a point that never comes, with a thread in the call after that. */
+/*
+ * Fills the VM_BIND queues of eight VMs with changes that wait for a point that is never signalled.
+ * For each VM a thread sleeps in a further call.
+ */
 void attack_bind_queue(struct cell *cell)
 {
 	struct sigaction action = { .sa_handler = nothing };
@@ -342,7 +355,10 @@ void attack_bind_queue(struct cell *cell)
 	}
 }
 
-/* A round of changes of all VMs that wait for @point; 0 or the errno of the first refusal. */
+/*
+ * Queues 1,000 changes, spread over all VMs, that wait for @point. Returns 0 or the negative errno
+ * of the first refusal.
+ */
 static int bind_round(struct bind_vm *vms, uint64_t point)
 {
 	uint32_t type = point % 2 ? DRM_PAGODA_BIND_MAP_ZERO : DRM_PAGODA_BIND_UNMAP, n;

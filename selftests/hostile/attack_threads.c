@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Attackers whose threads stay in a call: their arguments don't come, or they get no processor. */
+/*
+ * Attackers whose threads stay in calls for long: pages of the arguments come late, or the threads
+ * get hardly any processor time.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -19,7 +22,7 @@
 #define PAGE		4096ull
 #define HELD_MS		500
 
-/* A thread and the page in which its argument is. */
+/* A thread, the call that it makes, and the page that has the call's argument. */
 struct held {
 	struct client *client;
 	void *page;
@@ -62,7 +65,10 @@ static int call_fence(struct held *h)
 	return pagoda_fence_signal_list(h->client->fd, h->page, 1);
 }
 
-/* The call fails when the page comes, which is zeros; the next call needs another page. */
+/*
+ * A thread that makes its call over and over. Each call lasts until userfault_give() supplies the
+ * argument's page, which is missing before. Then the page is removed again.
+ */
 static void *held_run(void *data)
 {
 	struct held *h = data;
@@ -110,10 +116,10 @@ static void userfault_give(int fd, void *page)
 }
 
 /*
- * Has five calls wait for pages of their arguments, which come late: each call stays for 2.5 s.
- * Without privileges the stock kernel's userfaultfd is for faults in user mode only
- * (vm.unprivileged_userfaultfd=0). What every user may have in a namespace of its own is a file
- * system in user space, whose files do the same: the rig allows userfaultfd instead.
+ * Has five calls wait for pages of their arguments, which come late: each call lasts for 2.5 s.
+ * By default a user without privileges can't hold up faults of the kernel with userfaultfd
+ * (vm.unprivileged_userfaultfd=0), but with files of a FUSE file system, in a user namespace. The
+ * rig allows userfaultfd, which is simpler and has the same effect.
  */
 void attack_userfault(struct cell *cell)
 {
@@ -165,7 +171,7 @@ static void pin(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Calls of every kind that take locks, one after another. */
+/* Makes calls of many kinds, all of which take locks of the driver, over and over. */
 static void call_all(struct cell *cell)
 {
 	static struct client client;
@@ -193,7 +199,7 @@ static void call_all(struct cell *cell)
 	}
 }
 
-/* Makes calls of every kind in a SCHED_IDLE thread beside a thread that uses up its processor. */
+/* Makes calls of many kinds, in a SCHED_IDLE process whose processor another process uses up. */
 void attack_sched_idle(struct cell *cell)
 {
 	struct sched_param param = { 0 };
@@ -207,7 +213,7 @@ void attack_sched_idle(struct cell *cell)
 	call_all(cell);
 }
 
-/* Makes calls of every kind in a cgroup that gets a hundredth of a processor (cpu.max). */
+/* Makes calls of many kinds, in a cgroup that gets a hundredth of a processor (cpu.max). */
 void attack_cpu_max(struct cell *cell)
 {
 	call_all(cell);

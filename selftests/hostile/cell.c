@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One measurement: processes are started, watched and killed. Nothing here waits for the device
- * without a limit, because an attack may have stopped the device.
+ * Runs a cell: starts, watches and kills the processes of one measurement. The runner never waits
+ * for the device without a limit, because an attack may have stopped the device.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +24,9 @@
 #define READY_LIMIT	(90 * PAGODA_SEC)
 #define GONE_LIMIT	(20 * PAGODA_SEC)
 #define SETTLE_LIMIT	(15 * PAGODA_SEC)
-/* An attack goes on for so long before its life is ended. */
+/* Victim `life`: an attacker is at work for this long before it is killed. */
 #define LIFE_NS		(200 * MS)
-/* Memory is looked at so long after an attack began, and after its end. */
+/* Time from an attack's begin, and from its end, until the kernel's memory is measured. */
 #define LOOK_NS		(2 * PAGODA_SEC)
 
 #define CGROUP		"/tmp/cgroup/hostile/"
@@ -63,7 +63,10 @@ void attack_check(struct cell *shared, const char *what, int ret)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-/* Every process of a cell dies with the runner, and is in a group that can be killed as a whole. */
+/*
+ * fork() of a process that leads a process group, which can be killed as a whole, and that is
+ * killed when the runner ends.
+ */
 static pid_t start(void)
 {
 	pid_t pid = fork();
@@ -84,11 +87,11 @@ static void become(uid_t user)
 	setrlimit(RLIMIT_NOFILE, &files);
 	if (setresgid(user, user, user) || setresuid(user, user, user))
 		_exit(1);
-	/* It was cleared with the user. */
+	/* The change of the user has cleared the signal that start() set. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* Reaps what ended of a group: true when nothing is left. */
+/* Reaps dead processes of a process group. Returns whether no process of the group is left. */
 static bool is_gone(pid_t group)
 {
 	pid_t pid;
@@ -99,7 +102,10 @@ static bool is_gone(pid_t group)
 	return pid < 0;
 }
 
-/* Nanoseconds until all processes of a group are gone, or -ETIME. */
+/*
+ * Kills a process group. Returns the nanoseconds until all its processes are gone, or -ETIME if
+ * some are left after GONE_LIMIT.
+ */
 static int64_t end(pid_t group)
 {
 	int64_t begin = pagoda_now(), now = begin;
@@ -122,8 +128,9 @@ static void fail(struct outcome *o, const char *reason)
 }
 
 /*
- * What a client of its own finds when a cell is over: memory of dead clients comes back when their
- * jobs and copies are done, and a job is executed.
+ * Checks the device after a cell, as a new client. Returns 1 if a job isn't executed. Else waits,
+ * at most for SETTLE_LIMIT, until VRAM of dead clients is free, which needs their jobs and copies
+ * to end, and returns 0.
  */
 static int look(void)
 {
@@ -140,7 +147,7 @@ static int look(void)
 	return 0;
 }
 
-/* Looks in another process, because the calls may never return. */
+/* Calls look() in another process, because look() may hang: a hang or a failure spoils the cell. */
 static void settle(struct outcome *o)
 {
 	int64_t limit = pagoda_now() + SETTLE_LIMIT + SAMPLE_LIMIT;
@@ -177,7 +184,7 @@ static int write_file(const char *path, const char *text)
 	return ret;
 }
 
-/* All of the attacker's threads get so much of each second from now on. */
+/* Limits the attacker's threads to @quota_us of processor time in each second, all together. */
 static int set_quota(pid_t pid, uint32_t quota_us)
 {
 	char text[32];
@@ -189,7 +196,7 @@ static int set_quota(pid_t pid, uint32_t quota_us)
 	return ret ? ret : write_file(CGROUP "cgroup.procs", text);
 }
 
-/* Starts the attacker and returns when it is at work; 0: it isn't. */
+/* Starts the attacker, and waits until it is at work. Returns its pid; 0: the attack failed. */
 static pid_t attack(const struct attacker *attacker, struct outcome *o)
 {
 	int64_t limit = pagoda_now() + READY_LIMIT;
@@ -217,7 +224,10 @@ static pid_t attack(const struct attacker *attacker, struct outcome *o)
 
 /* --- the victim ------------------------------------------------------------------------------- */
 
-/* Watches a victim: true once it has ended by itself. */
+/*
+ * Waits for the victim's end, and tells the victim to stop after patience.most. Returns true if it
+ * ended by itself, false if a sample takes longer than SAMPLE_LIMIT: then the victim still runs.
+ */
 static bool watch(pid_t victim, const struct patience *patience, struct outcome *o)
 {
 	int64_t begin = pagoda_now(), since;
@@ -245,7 +255,10 @@ static bool watch(pid_t victim, const struct patience *patience, struct outcome 
 	}
 }
 
-/* Returns 0, or the victim, which was killed but may wait for the attacker. */
+/*
+ * Runs the victim and takes over its samples. Returns 0, or the pid of a victim that had to be
+ * killed: it may not be gone before the attacker is.
+ */
 static pid_t measure(const struct victim *victim, const struct patience *patience,
 		     struct outcome *o)
 {
@@ -266,14 +279,14 @@ static pid_t measure(const struct victim *victim, const struct patience *patienc
 	return ended ? 0 : pid;
 }
 
-/* Whether the victim is gone when the attacker is. */
+/* Called after the attacker's end: a killed victim (0 = none) that isn't gone spoils the cell. */
 static void measured(pid_t victim, struct outcome *o)
 {
 	if (victim && end(victim) < 0)
 		o->spoilt = true;
 }
 
-/* Had the cell as many samples as are wanted? */
+/* Returns whether the cell has as many samples as are wanted. @life: the victim is `life`. */
 static bool has_enough(const struct outcome *o, bool life)
 {
 	int64_t sum = 0;
@@ -316,7 +329,7 @@ static void run_life(const struct attacker *attacker, const struct patience *pat
 			fail(o, "not dead 20 s after SIGKILL");
 			break;
 		}
-		/* Closing a file doesn't wait for jobs: nothing is subtracted. */
+		/* o->rest stays 0: closing a file waits for no job, so nothing is subtracted. */
 		o->taken[o->count++] = taken;
 		if (o->count == 1 && footprint) {
 			usleep(LOOK_NS / 1000);
@@ -327,7 +340,7 @@ static void run_life(const struct attacker *attacker, const struct patience *pat
 	}
 }
 
-/* A victim beside an attacker, which is killed afterwards. */
+/* Measures a victim beside an attacker; the attacker is killed afterwards. */
 static void run_beside(const struct attacker *attacker, const struct victim *victim,
 		       const struct patience *patience, struct outcome *o)
 {
@@ -380,7 +393,7 @@ void cell_machine_setup(void)
 	close(fd);
 	cell = mmap(NULL, sizeof(*cell), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		    0);
-	/* Children of a dead attacker are reaped here, too. */
+	/* The runner reaps children of a dead attacker, too. */
 	if (cell == MAP_FAILED || prctl(PR_SET_CHILD_SUBREAPER, 1))
 		exit(2);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What attackers and victims are made of: a client, and jobs of a known length. */
+/* Parts of attackers and victims: a client, and jobs of a known length. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -114,10 +114,10 @@ int client_wait(const struct client *c, int64_t timeout_ns)
 
 /* --- jobs of a known length ------------------------------------------------------------------- */
 
-/* Words at the end of the code. */
+/* Words at the end of the memory of the client's commands. */
 enum clock_word {
-	CLOCK_GO,	/* what the running job waits for */
-	CLOCK_BEGAN,	/* when the running job began */
+	CLOCK_GO,	/* the running job waits until this is 1 */
+	CLOCK_BEGAN,	/* time stamp of the device when the running job began */
 	CLOCK_WORDS
 };
 
@@ -154,8 +154,9 @@ static void sleep_until(int64_t time)
 }
 
 /*
- * A job that a reset took away never goes on: the next job has another begin. The time stamp is
- * the device's, which is CLOCK_MONOTONIC for the software GPU.
+ * The thread that lets each job go on when it has run for clock.length. A new time stamp is a new
+ * job, even if a reset removed the job before. The time stamp is the device's, which is
+ * CLOCK_MONOTONIC for the software GPU.
  */
 static void *clock_run(void *data)
 {

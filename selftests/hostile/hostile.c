@@ -3,9 +3,9 @@
  * hostile: every attacker beside every victim. Says of each pair how much longer the victim's
  * operation takes than beside an ordinary client, as a row with the fields of table_header[].
  *
- * What is running on the attacker's engine when a victim asks may be waited for: the rest of the
- * two jobs that have the engine's places is subtracted from what a sample takes longer than beside
- * an ordinary client. What is queued behind these two never is.
+ * A victim may wait for the attacker's jobs that have the two places of their engine when a sample
+ * begins: what is left of these two is subtracted from a sample that takes longer than beside an
+ * ordinary client. Jobs queued behind these two don't count.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +22,10 @@
 /* The runner's exit status when the machine can't be used any more, and pairs are left. */
 #define SPOILT		3
 
-/* Samples of a cell spread over this time at least, of a baseline over twice as much. */
+/* The samples of a cell are spread over at least this time, those of a baseline over twice it. */
 #define LEAST_NS	(2 * PAGODA_SEC)
 
-/* KiB beyond what a client is charged for. */
+/* Most KiB of kernel memory for each client of an attacker, without what the client is charged. */
 #define GOAL_MEMORY	(64 * 1024)
 
 const struct attacker attackers[] = {
@@ -90,7 +90,10 @@ struct options {
 	bool list;
 };
 
-/* What a victim takes without an attack. */
+/*
+ * A victim's figures alone and beside an ordinary client. @reason: why they couldn't be measured,
+ * NULL = they were. @known: the measurement was made or tried
+ */
 struct baseline {
 	struct figures alone;
 	struct figures beside;
@@ -122,7 +125,10 @@ static void say(const char *format, ...)
 /* --- which pairs ------------------------------------------------------------------------------ */
 
 #define PAIRS_MAX	(64u * 16)
-/* Neighbours in the list are alike: samples are so far apart. No divisor of the list's length. */
+/*
+ * Distance in the list of pairs from a pair of a sample to the next: neighbours in the list are
+ * alike. Has no divisor in common with the length of the list.
+ */
 #define STRIDE		101u
 
 static bool chosen[PAIRS_MAX];
@@ -233,7 +239,7 @@ static void say_memory(const struct attacker *attacker, const struct footprint *
 	    beyond / clients <= GOAL_MEMORY ? "ok" : "large");
 }
 
-/* False if the machine can't be used any more. */
+/* Measures a pair and prints its row. Returns false if the machine can't be used any more. */
 static bool pair_measure(uint32_t pair, const struct options *o, const struct baseline *b)
 {
 	const struct patience patience = { LEAST_NS, o->limit * PAGODA_SEC };
@@ -256,7 +262,7 @@ static bool pair_measure(uint32_t pair, const struct options *o, const struct ba
 	return !outcome.spoilt;
 }
 
-/* 0, or SPOILT. */
+/* Measures all chosen pairs. Returns 0, or SPOILT once the machine can't be used any more. */
 static int measure_all(const struct options *o, uint32_t count)
 {
 	static struct baseline baselines[16];

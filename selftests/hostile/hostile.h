@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hostile: attackers and victims, each a function, every pair measured.
+ * hostile: measures how much attackers slow down other clients, each attacker beside each victim.
  *
  * A cell is one measurement: an attacker (or an ordinary client, or none) is at work in one
- * process, a victim repeats its operation in another process. Both are clients of their own, of
- * users of their own. What they tell the runner is in memory that all three share.
+ * process, a victim repeats its operation in another process. Attacker and victim are different
+ * clients of different users. Both report to the runner by memory that the three processes share,
+ * struct cell. The victim `life` has no process: the attacker's own end is measured.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H
@@ -19,12 +20,12 @@
 #include "lib/pagoda_lib.h"
 
 #define MS			1000000ll
-/* Samples of a cell: wanted, wanted where a sample takes more than SLOW_NS, and most. */
+/* Samples of a cell: wanted, wanted if a sample takes more than SLOW_NS on average, and most. */
 #define SAMPLES			200u
 #define SAMPLES_SLOW		30u
 #define SAMPLES_MAX		4096u
 #define SLOW_NS			(100 * MS)
-/* A sample that takes so long is the last of its cell, which has failed. */
+/* A sample that takes longer than this is the last of its cell, and the cell has failed. */
 #define SAMPLE_LIMIT		(20 * PAGODA_SEC)
 
 /* Attackers and ordinary clients submit to the first engine, victims to the second. */
@@ -37,18 +38,19 @@
 
 /*
  * What the processes of a cell share.
- * @ops: operations of the attack that were begun
- * @ready: 1: the attacker is at work; or the negative errno of what failed
+ * @ops: number of operations that the attack has begun
+ * @ready: 1: the attacker is at work; 0: not yet; or the negative errno of what failed
  * @clients: open files of the attacker
  * @job_begin: when the attacker's running job began; 0 = no job of a known length runs
  * @job_ns: how long each job of the attacker runs
  * @stop: the victim ends after its current sample
- * @since: when the sample in progress, with what comes before and after, or the end of the victim
- *	began; 0 = neither has
+ * @since: when the victim's current step began: victim.open(), a sample with victim.before() and
+ *	victim.after(), or the victim's end; 0 = the victim hasn't begun
  * @count: samples taken
- * @error: negative errno of the victim's operation
- * @taken: time of each sample
- * @rest: what was left of the two jobs on the attacker's engine when the sample began
+ * @error: 0, or the negative errno with which the victim ended
+ * @what: what the attacker failed at, and the error, if @ready is negative
+ * @taken: time of each sample in nanoseconds
+ * @rest: cell_rest() when each sample began
  */
 struct cell {
 	atomic_ullong ops;
@@ -65,7 +67,10 @@ struct cell {
 	int64_t rest[SAMPLES_MAX];
 };
 
-/* Rest of the job that runs on the attacker's engine, and all of the job behind that job. */
+/*
+ * Nanoseconds that the running job of the attacker has left, plus the length of the job behind it,
+ * whether or not there is one. 0 = no job of a known length runs.
+ */
 static inline int64_t cell_rest(const struct cell *cell, int64_t now)
 {
 	int64_t begin = atomic_load(&cell->job_begin), length = atomic_load(&cell->job_ns);
@@ -81,8 +86,11 @@ static inline int64_t cell_rest(const struct cell *cell, int64_t now)
 #define CODE_SIZE		(64 * PAGODA_KIB)
 
 /*
- * An open file with a VM, a context and a page of commands that its jobs execute.
- * @next: first address that was not given to an allocation
+ * An open file with a VM, a context, a syncobj, and memory with the commands that its jobs execute.
+ * @program: the commands
+ * @next: lowest address that client_place() hasn't given out
+ * @point: point of @syncobj that the last job signals
+ * @vram: bytes of VRAM of the device
  */
 struct client {
 	struct pagoda_program program;
@@ -99,25 +107,25 @@ struct client {
 
 int client_open(struct client *c, uint32_t engine);
 void client_close(struct client *c);
-/* Another context of the client's VM; later jobs go to this context. */
+/* Creates another context in the client's VM, for later jobs. The old context stays. */
 int client_context(struct client *c);
-/* Free addresses, at the begin of a page table of their own. */
+/* Returns where @size bytes of the client's addresses are free; a page table begins there. */
 uint64_t client_place(struct client *c, uint64_t size);
-/* An allocation of @size bytes with an address. */
+/* Creates an allocation of @size bytes and maps it in the client's VM. */
 int client_allocation(struct client *c, uint64_t size, uint32_t flags, uint32_t supported,
 		      uint32_t *handle, uint64_t *address);
-/* @count allocations without addresses. */
+/* Creates @count allocations of @size bytes each, which aren't mapped in the VM. */
 int client_allocations(struct client *c, uint32_t count, uint64_t size, uint32_t supported,
 		       uint32_t *handles);
 /* Submits the client's commands; the job signals the next point of the client's syncobj. */
 int client_submit(struct client *c, const uint32_t *handles, uint32_t count);
-/* Waits for the last job. */
+/* Waits for the job that was submitted last. */
 int client_wait(const struct client *c, int64_t timeout_ns);
 
 /*
- * Jobs of a known length: each waits for a word, which a thread gives its value when the job has
- * run for so long.
- * @late: no job began for the time of several jobs: the context is banned, or nothing is queued
+ * Jobs of a known length: each waits until a word in memory is 1, and a thread of the attacker
+ * writes the 1 when the job has run for @length nanoseconds.
+ * @late: no job began for the time of three jobs: the context is banned, or nothing is queued
  */
 struct clock {
 	struct client *client;
@@ -126,17 +134,21 @@ struct clock {
 	atomic_bool late;
 };
 
-/* Makes the client's commands such a job of 0.95 of the device's time limit. */
+/*
+ * Makes the client's commands a job that lasts for 0.95 of the device's limit for a job, and starts
+ * the thread that ends such jobs.
+ */
 int clock_start(struct clock *clock, struct client *client, struct cell *cell);
 
 /* --- attackers -------------------------------------------------------------------------------- */
 
-/* The attack is prepared, victims may be measured. */
+/* Tells the runner that the attacker is at work: a victim may be measured. */
 void attack_ready(struct cell *cell);
 /* Called when an operation of the attack begins. */
 void attack_op(struct cell *cell);
-/* Ends the process: the attack cannot be prepared. */
+/* Tells the runner that @what failed with the negative errno @ret, and ends the process. */
 noreturn void attack_failed(struct cell *cell, const char *what, int ret);
+/* attack_failed() if @ret is negative. */
 void attack_check(struct cell *cell, const char *what, int ret);
 
 /*
@@ -151,12 +163,15 @@ struct attacker {
 
 extern const struct attacker attackers[];
 extern const uint32_t attackers_count;
-/* The neighbour that each attack is compared with. */
+/* A client that pages as fast as it can, with which each attacker is compared. */
 extern const struct attacker ordinary;
-/* A client that does nothing, for the life of a client beside which nothing happens. */
+/* A client that does nothing: its end is measured where the victim `life` has no attacker. */
 extern const struct attacker idle;
 
-/* attack_jobs.c, attack_memory.c, attack_objects.c, attack_threads.c */
+/*
+ * attacker.run() of each attacker, `ordinary` and `idle` included: in attack_jobs.c,
+ * attack_memory.c, attack_objects.c and attack_threads.c, in this order.
+ */
 void attack_queue_close(struct cell *cell);
 void attack_queue_evict(struct cell *cell);
 void attack_queue_unmap(struct cell *cell);
@@ -192,7 +207,7 @@ void attack_cpu_max(struct cell *cell);
 
 /* --- victims: victims.c ----------------------------------------------------------------------- */
 
-/* What a victim's functions share. */
+/* State of a victim, for all of its functions: each victim uses some of the members. */
 struct victim_state {
 	struct client client;
 	uint32_t handle;
@@ -204,10 +219,14 @@ struct victim_state {
 };
 
 /*
- * @open: once; @before and @after: around each sample; only @op is timed. NULL: nothing to do.
+ * What is measured beside an attacker. NULL functions: nothing to do.
+ * @open: called once, before all samples
+ * @before: called before @op, not timed
+ * @op: the operation, whose time is the sample
+ * @after: called after @op, not timed
  * @root: runs as root, for debugfs and /sys/power
- * @life: no operation of a victim is timed but the attacker's end
- * @sleeps: the machine sleeps
+ * @life: has no functions; the time from the attacker's SIGKILL to its end is the sample
+ * @sleeps: @op has the machine sleep
  */
 struct victim {
 	const char *name;
@@ -223,15 +242,23 @@ struct victim {
 extern const struct victim victims[];
 extern const uint32_t victims_count;
 
-/* Takes samples until there are enough, for at least @least_ns. Runs in the victim's process. */
+/*
+ * Takes samples for at least @least_ns and until there are enough, or until cell.stop is set. Runs
+ * in the victim's process. Returns 0 or the negative errno of a function of the victim.
+ */
 int victim_run(const struct victim *victim, struct cell *cell, int64_t least_ns);
 
 /* --- a cell: cell.c --------------------------------------------------------------------------- */
 
 /*
- * What a cell found; times in nanoseconds.
- * @reason: why it failed, or NULL
+ * Result of a cell; times in nanoseconds.
+ * @taken: time of each sample
+ * @rest: cell.rest of each sample
+ * @count: number of samples
+ * @ops: operations of the attack
+ * @reason: why the cell failed, NULL = it didn't
  * @spoilt: processes are left that don't die, or the device doesn't answer
+ * @text: room for @reason
  */
 struct outcome {
 	int64_t taken[SAMPLES_MAX];
@@ -243,7 +270,14 @@ struct outcome {
 	char text[128];
 };
 
-/* What the kernel holds on behalf of a client, in KiB; see memory.c. */
+/*
+ * What the kernel holds on behalf of an attacker, in KiB.
+ * @kernel: memory that the kernel uses more while the attacker is at work than before
+ * @charged: memory_charged() of the attacker
+ * @left: memory that the kernel uses more after the attacker's end than before the attacker
+ * @clients: open files of the attacker
+ * @known: the other members are set
+ */
 struct footprint {
 	int64_t kernel;
 	int64_t charged;
@@ -252,29 +286,38 @@ struct footprint {
 	bool known;
 };
 
-/* Times of a cell in nanoseconds: at least, at most. */
+/*
+ * For how long a cell takes samples, in nanoseconds: for @least even if there are enough before;
+ * after @most the victim has to stop, even if there are too few.
+ */
 struct patience {
 	int64_t least;
 	int64_t most;
 };
 
-/* @attacker NULL: none. @footprint: filled in if the victim is the attacker's life. */
+/*
+ * Runs a cell and fills in @outcome. @attacker: NULL = the victim is alone. @footprint: filled in
+ * if the victim is `life`; NULL = not wanted.
+ */
 void cell_run(const struct attacker *attacker, const struct victim *victim,
 	      const struct patience *patience, struct outcome *outcome,
 	      struct footprint *footprint);
-/* Prepares the machine, as root. */
+/* Prepares the runner, which is root, for cells. Ends the program if there is no device. */
 void cell_machine_setup(void);
 
 /* --- memory: memory.c ------------------------------------------------------------------------- */
 
-/* KiB that the kernel uses, without page cache, programs, and pages that TTM keeps to use again. */
+/* KiB of memory that the kernel uses, without page cache, programs' memory and TTM's page pool. */
 int64_t memory_kernel(void);
-/* KiB of allocations with pages of the clients of a process. */
+/* KiB of system memory that fdinfo shows for the allocations of a process's clients. */
 int64_t memory_charged(pid_t pid);
 
 /* --- the table: table.c ----------------------------------------------------------------------- */
 
-/* A cell without its samples: microseconds. @subtracted: the most that was from a sample */
+/*
+ * Figures of a cell's samples, in microseconds. @subtracted: the most that was subtracted from one
+ * sample. @count: number of samples
+ */
 struct figures {
 	double p50;
 	double p99;
@@ -284,17 +327,24 @@ struct figures {
 };
 
 /*
- * The figures of a cell. @base_ns: what a sample takes without an attack; what is longer is reduced
- * by the rest of the attacker's jobs, but not below @base_ns.
+ * Computes figures of a cell: @raw of its samples, @reduced of its samples minus outcome.rest, the
+ * rest of the attacker's jobs. A sample is not reduced below @base_ns, the time that a sample takes
+ * without an attack.
  */
 void table_figures(const struct outcome *outcome, int64_t base_ns, struct figures *raw,
 		   struct figures *reduced);
-/* Appends to @line the row of a pair: fields are separated by tabs. Returns the verdict. */
+/*
+ * Writes the row of a pair to @line: the fields of table_header[], separated by tabs. Returns the
+ * verdict. @alone, @beside: figures of the victim alone, and beside an ordinary client.
+ */
 const char *table_row(char *line, uint32_t size, const char *attacker, const struct victim *victim,
 		      const struct outcome *outcome, const struct figures *alone,
 		      const struct figures *beside);
 extern const char table_header[];
-/* Says what the rows in a file come to. Returns 1 if a pair isn't ok, 2 if the file isn't there. */
+/*
+ * Prints how many of the pairs in a file of rows are ok, slow and failed, and which ones failed or
+ * are slowest. Returns 0 if all are ok, 1 if not or if there is no row, 2 if there is no such file.
+ */
 int table_report(const char *path);
 
 #endif

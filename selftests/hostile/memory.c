@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the kernel uses, and what of that a client is charged for. */
+/* How much memory the kernel uses, and what a process's clients are charged for. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "lib/pagoda_fdinfo.h"
 #include "hostile.h"
 
-/* KiB of a line of /proc/meminfo. */
+/* KiB in the line of /proc/meminfo that begins with @name; 0 if there is none. */
 static int64_t meminfo(const char *text, const char *name)
 {
 	const char *line = strstr(text, name);
@@ -18,7 +18,7 @@ static int64_t meminfo(const char *text, const char *name)
 	return kib;
 }
 
-/* Pages that TTM keeps to use again. */
+/* KiB of the free pages that TTM keeps to use again. */
 static int64_t memory_pool(void)
 {
 	FILE *file = fopen("/sys/kernel/debug/ttm/page_pool", "r");
@@ -55,7 +55,10 @@ int64_t memory_kernel(void)
 	return kib - memory_pool();
 }
 
-/* Pages of an allocation are the client's where no segment has the content, too. */
+/*
+ * KiB of system memory that an fdinfo file shows: places in the aperture, and pages of allocations
+ * that are in no segment (evicted ones), or in VRAM with a kept copy.
+ */
 static int64_t charged_file(const char *path)
 {
 	struct pagoda_fdinfo info;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From samples to figures, from figures to verdicts, and what all verdicts come to. */
+/* Makes figures from samples, rows and verdicts from figures, and a report from rows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hostile.h"
 
-/* Goals, as multiples of the ordinary neighbour's. */
+/* Goals: highest ratios of figures beside an attacker to figures beside an ordinary client. */
 #define GOAL_P50	1.5
 #define GOAL_P99	2.0
 #define GOAL_MAX	4.0
-/* Goal of a life. */
+/* Longest time in microseconds that an attacker may take to end after SIGKILL (victim `life`). */
 #define GOAL_LIFE_US	2e6
 #define WORST		5u
 #define ROWS_MAX	1024u
@@ -28,7 +28,7 @@ static int compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* The smallest of sorted times that a part of them doesn't exceed, in microseconds. */
+/* The smallest of the sorted times that @percent of them don't exceed, in microseconds. */
 static double percentile(const int64_t *sorted, uint32_t count, uint32_t percent)
 {
 	uint32_t index = (count * percent + 99) / 100;
@@ -116,7 +116,7 @@ struct row {
 	uint32_t samples;
 };
 
-/* How far from its goals a pair is; 1: just reached. */
+/* The largest of a pair's ratios, each divided by its goal: above 1, the pair misses a goal. */
 static double distance(const struct row *row)
 {
 	double worst = row->p50 / GOAL_P50;
@@ -128,7 +128,7 @@ static double distance(const struct row *row)
 	return worst;
 }
 
-/* Failed pairs first, then by distance; lives have goals of their own. */
+/* For qsort(): largest distance() first, whatever the verdict. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct row *left = a, *right = b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Victims: what a client does beside an attacker, one operation each. */
+/* Victims: operations that a client does beside an attacker, and how their time is sampled. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -38,7 +38,7 @@ static int bind_open(struct victim_state *v)
 	return ret;
 }
 
-/* A page of memory with a page table of its own, then a job. */
+/* Maps a page, alone in its page table, if it isn't mapped yet, and executes an empty job. */
 static int bind_op(struct victim_state *v)
 {
 	int ret = v->flag ? 0 : pagoda_bind_map(v->client.fd, v->client.vm, v->handle, v->address,
@@ -132,7 +132,7 @@ static int fault_before(struct victim_state *v)
 	return v->map ? 0 : -errno;
 }
 
-/* The allocation isn't for the CPU where it is, so the fault moves it. */
+/* The allocation isn't CPU_VISIBLE: if it is in VRAM, the page fault moves it. */
 static int fault_op(struct victim_state *v)
 {
 	__atomic_store_n(v->map, 1, __ATOMIC_RELAXED);
@@ -192,13 +192,13 @@ static int reset_open(struct victim_state *v)
 	return v->fd < 0 ? -errno : 0;
 }
 
-/* Returns when the device is rebuilt. */
+/* Asks for a reset; the write returns when the device is rebuilt. */
 static int reset_op(struct victim_state *v)
 {
 	return write_word(v->fd, "1");
 }
 
-/* A folder shared with the host doesn't outlive the rehearsal. */
+/* Fails if a folder is shared with the host by 9p: such a mount doesn't survive the sleep. */
 static int sleep_open(struct victim_state *v)
 {
 	char text[4096] = "";
@@ -233,7 +233,7 @@ const struct victim victims[] = {
 	{ "context-create", open_client, NULL, context_op, context_after },
 	/* A VM is made. */
 	{ "vm-create", open_client, NULL, vm_op, vm_after },
-	/* The CPU writes to memory that a page fault brings. */
+	/* The CPU writes to memory that a page fault has to move. */
 	{ "cpu-fault", fault_open, fault_before, fault_op },
 	/* A file is closed that has a VM, a context and resident memory. */
 	{ "close", NULL, close_before, close_op },
@@ -241,7 +241,7 @@ const struct victim victims[] = {
 	{ "reset", reset_open, NULL, reset_op, .root = true },
 	/* The attacker is gone after SIGKILL. */
 	{ "life", .life = true },
-	/* The machine rehearses to sleep and wakes. */
+	/* The machine goes to sleep as far as its devices, and wakes (pm_test). */
 	{ "sleep", sleep_open, sleep_before, sleep_op, .root = true, .sleeps = true },
 };
 
@@ -249,7 +249,10 @@ const uint32_t victims_count = ARRAY_SIZE(victims);
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* Calls that answer that others use the memory are made again: the time counts. */
+/*
+ * Repeats a call while it fails with EBUSY or ENOMEM, because others use the memory. The time of
+ * the repetitions counts. @call NULL: returns 0
+ */
 static int until_done(int (*call)(struct victim_state *v), struct victim_state *v)
 {
 	int ret;

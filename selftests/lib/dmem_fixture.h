@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Control groups with limits of device memory, and clients in them: processes that do what they
- * are told by a pipe, each with a device file of its own.
+ * Control groups with limits of device memory (dmem), and members: processes in such a group, each
+ * of which is a client, and executes the orders that a test sends by a pipe.
  */
 #ifndef DMEM_FIXTURE_H
 #define DMEM_FIXTURE_H
@@ -34,7 +34,7 @@ static inline int group_write(const char *group, const char *file, const char *t
 	return ret;
 }
 
-/* True if @file of @group has @word. */
+/* Returns whether the first line of @group's @file has @word in it. */
 static inline bool group_has(const char *group, const char *file, const char *word)
 {
 	char path[256], text[1024] = "";
@@ -50,7 +50,10 @@ static inline bool group_has(const char *group, const char *file, const char *wo
 	return strstr(text, word);
 }
 
-/* The hierarchy is mounted where it is expected, if it isn't yet. */
+/*
+ * Mounts the cgroup hierarchy at CGROUPS if it isn't mounted, and enables the dmem controller for
+ * groups. Returns whether the kernel has that controller and all of this worked.
+ */
 static inline bool group_controller(void)
 {
 	if (access(CGROUPS "/cgroup.controllers", R_OK) &&
@@ -60,7 +63,10 @@ static inline bool group_controller(void)
 	       !group_write("", "cgroup.subtree_control", "+dmem");
 }
 
-/* The line of the region whose name ends like @segment; @name may be NULL. */
+/*
+ * Returns the number in the line of @group's @file for the region drm/.../@segment, NO_VALUE if
+ * there is no such line. @name, if not NULL, receives the region's name.
+ */
 static inline uint64_t group_read(const char *group, const char *file, const char *segment,
 				  char name[128])
 {
@@ -87,6 +93,7 @@ static inline uint64_t group_read(const char *group, const char *file, const cha
 	return found;
 }
 
+/* Writes a limit of a segment to @group's @file; @value NO_VALUE: no limit. */
 static inline int group_limit(const char *group, const char *file, const char *segment,
 			      uint64_t value)
 {
@@ -111,7 +118,10 @@ static inline uint64_t group_aperture(const char *group)
 	return group_read(group, "dmem.current", "aperture", NULL);
 }
 
-/* Memory that left comes back when the copy of it is done. */
+/*
+ * Calls @ask until it returns @expected, at most for TEST_PATIENCE: a group is charged for memory
+ * until copies from it are done. Returns the last answer.
+ */
 static inline uint64_t group_settled(const char *group, uint64_t (*ask)(const char *group),
 				     uint64_t expected)
 {
@@ -135,7 +145,7 @@ static inline int group_make(const char *group)
 	return mkdir(path, 0755) ? -errno : 0;
 }
 
-/* A process that ended may be in its group for a moment. */
+/* Removes a group. Tries again for TEST_PATIENCE: ended processes are in a group for a moment. */
 static inline int group_remove(const char *group)
 {
 	int64_t end = pagoda_now() + TEST_PATIENCE;
@@ -152,28 +162,31 @@ static inline int group_remove(const char *group)
 
 /* ---- Clients ------------------------------------------------------------------- */
 
-/* What a member is told to do with an item, or with the first so many. */
+/*
+ * Orders to a member. Items are its allocations, by number; an order is for one item unless its
+ * comment says otherwise.
+ */
 enum member_op {
 	MEMBER_CREATE,		/* @arg: supported segments */
-	MEMBER_CREATE_SPILL,	/* In VRAM, if it can be; evicted to the aperture */
+	MEMBER_CREATE_SPILL,	/* For VRAM and the aperture; evicted to the aperture */
 	MEMBER_FILL,
 	MEMBER_CHECK,
 	MEMBER_RESIDENT,
-	MEMBER_RESIDENT_ALL,	/* @arg: count */
+	MEMBER_RESIDENT_ALL,	/* The first @arg items, in one call; doesn't wait */
 	MEMBER_EVICT,
 	MEMBER_CLOSE,
 	MEMBER_WHERE,
 	MEMBER_PRIORITY,	/* @arg: residency priority */
 	MEMBER_OFFER,
 	MEMBER_RECLAIM,
-	MEMBER_LIST,		/* @arg: count; to the residency list, by a paging queue */
-	MEMBER_VM,
-	MEMBER_PRIVATE,		/* Created and bound */
-	MEMBER_SUBMIT,		/* Lists the item, if it isn't private */
-	MEMBER_SUBMIT_LATER,	/* The same, behind a point that isn't there */
-	MEMBER_SIGNAL,		/* Gives the point, and waits for the job */
-	MEMBER_QUIT,		/* Ends, with everything as it is */
-	MEMBER_USAGE,		/* Of VRAM, by the client, as the driver counts */
+	MEMBER_LIST,		/* Adds the first @arg items to the residency list, and waits */
+	MEMBER_VM,		/* Opens member_state.client: a VM with a context */
+	MEMBER_PRIVATE,		/* Creates the item private to the VM, and maps it */
+	MEMBER_SUBMIT,		/* An empty job that lists the item unless private; waits */
+	MEMBER_SUBMIT_LATER,	/* Such a job, held up by a point; doesn't wait for the job */
+	MEMBER_SIGNAL,		/* Signals that point, and waits for the job */
+	MEMBER_QUIT,		/* Exits without closing anything */
+	MEMBER_USAGE,		/* Answers the client's usage of VRAM by QUERY_MEMORY_INFO */
 };
 
 struct member_order {
@@ -344,7 +357,10 @@ static inline void member_serve(int orders, int answers, uint64_t size)
 	_exit(0);
 }
 
-/* A client in @group, with allocations of @size bytes each. */
+/*
+ * Starts a member in @group, whose allocations have @size bytes each. Returns 0 or a negative
+ * errno. If the member can't enter the group, the member exits.
+ */
 static inline int member_join(struct member *m, const char *group, uint64_t size)
 {
 	int orders[2], answers[2];
@@ -369,6 +385,7 @@ static inline int member_join(struct member *m, const char *group, uint64_t size
 	return 0;
 }
 
+/* Sends an order and returns the member's answer; negative errno: it failed. */
 static inline int64_t member_ask(struct member *m, enum member_op op, uint32_t item, uint64_t arg)
 {
 	const struct member_order order = { .op = op, .item = item, .arg = arg };
@@ -380,7 +397,7 @@ static inline int64_t member_ask(struct member *m, enum member_op op, uint32_t i
 	return answer;
 }
 
-/* By itself, or in the middle of whatever it does. */
+/* Ends a member: by the order to exit, or, @kill_it, by SIGKILL, whatever it does then. */
 static inline void member_leave(struct member *m, bool kill_it)
 {
 	if (!m->pid)
@@ -395,7 +412,10 @@ static inline void member_leave(struct member *m, bool kill_it)
 	m->pid = 0;
 }
 
-/* Allocations from @first up to @end: made, written and resident. */
+/*
+ * Has a member create, write and make resident the items from @first up to, but without, @end.
+ * Returns 0 or the negative errno of the first order that failed.
+ */
 static inline int64_t member_bring(struct member *m, uint32_t first, uint32_t end,
 				   uint32_t supported)
 {
@@ -411,7 +431,7 @@ static inline int64_t member_bring(struct member *m, uint32_t first, uint32_t en
 	return ret;
 }
 
-/* The same, unwritten: nowhere before they are resident. */
+/* Has a member create items for VRAM, neither written nor resident, so that they have no memory. */
 static inline int64_t member_make(struct member *m, uint32_t first, uint32_t end)
 {
 	int64_t ret = 0;
@@ -421,7 +441,7 @@ static inline int64_t member_make(struct member *m, uint32_t first, uint32_t end
 	return ret;
 }
 
-/* How many from @first up to @end are in VRAM. */
+/* Returns how many of a member's items from @first up to, but without, @end are in VRAM. */
 static inline uint32_t member_in_vram(struct member *m, uint32_t first, uint32_t end)
 {
 	uint32_t found = 0;
@@ -431,7 +451,7 @@ static inline uint32_t member_in_vram(struct member *m, uint32_t first, uint32_t
 	return found;
 }
 
-/* 0 if the content of those from @first up to @end is what it was. */
+/* Returns 0 if the items from @first up to, but without, @end have the content of MEMBER_FILL. */
 static inline int64_t member_check(struct member *m, uint32_t first, uint32_t end)
 {
 	int64_t ret = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Every error path that a failed allocation of the kernel can reach: the first allocation in a
- * sequence of calls fails, then the second, until none is left to fail. Whatever the calls
- * answer, nothing may leak and what was there must still be as it was.
+ * Error paths of the kernel by fault injection (fail-nth): in a sequence of calls the first memory
+ * allocation, or access to user memory, fails, then the second, until none is left to fail.
+ * Whatever the calls answer, no memory may leak, and later calls must work as before.
  */
 #ifndef FAIL_FIXTURE_H
 #define FAIL_FIXTURE_H
@@ -35,15 +35,15 @@ static inline void knob(const char *path, const char *value)
 
 	if (fd < 0)
 		return;
-	/* What this kernel doesn't have can't fail either. */
+	/* A value that this kernel refuses is of a failure that this kernel can't inject. */
 	if (write(fd, value, strlen(value)) < 0)
 		errno = 0;
 	close(fd);
 }
 
 /*
- * The kernel's buddy allocator frees a block that is free already when splitting it fails for
- * want of memory, so its own cache is spared. All other caches may fail.
+ * Has allocations fail from all slab caches but that of the kernel's buddy allocator, which frees a
+ * block twice if splitting the block fails for want of memory. Returns 0 or -ENOENT.
  */
 static inline int caches_choose(void)
 {
@@ -67,7 +67,7 @@ FIXTURE_SETUP(fail)
 		SKIP(return, "the kernel is without fault injection");
 	if (caches_choose())
 		SKIP(return, "the kernel can't choose the caches that fail");
-	/* Allocations that may sleep are the ones that drivers make; no backtraces, please. */
+	/* Allocations that may sleep fail, too: drivers make these. Failures print no backtrace. */
 	knob("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
 	knob("/sys/kernel/debug/failslab/verbose", "0");
 	knob("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
@@ -101,7 +101,7 @@ static inline int nth_set(int nth, unsigned int value)
 	return pwrite(nth, text, length, 0) == length ? 0 : -errno;
 }
 
-/* Ends the injection; true if something was made to fail. */
+/* Ends the injection. Returns whether something was made to fail. */
 static inline bool nth_end(int nth)
 {
 	char text[16] = "";
@@ -111,21 +111,25 @@ static inline bool nth_end(int nth)
 	return length > 0 && !strtoul(text, NULL, 10);
 }
 
+/* Calls in which failures are injected. walk() closes the @handles (4) that aren't 0 afterwards. */
 typedef int (*sequence)(int fd, uint64_t page, uint32_t *handles);
 
-/* What a sequence is looked at with when nothing fails any more; 0 if all is as it should be. */
+/*
+ * A test's check after each run of a sequence, without injection; NULL = none. @ret: what the
+ * sequence returned. Returns 0 if all is as it should be.
+ */
 static int (*after)(int fd, uint64_t page, int ret);
 
 /*
- * What the sequence has mapped for itself. A mapping keeps its allocation alive without a handle,
- * so it has to go also when SIGBUS ends the sequence before its own munmap().
+ * Mapping that a sequence has made and leaves to run_guarded() to unmap. A mapping keeps its
+ * allocation alive without a handle, so the mapping has to go even if SIGBUS ends the sequence.
  */
 static struct {
 	void *map;
 	size_t size;
 } mapped;
 
-/* A page that can't be provided ends the sequence. */
+/* Runs a sequence. SIGBUS, for a page that can't be provided, ends it with -EFAULT. */
 static inline int run_guarded(sequence run, int fd, uint64_t page, uint32_t *handles)
 {
 	int ret = -EFAULT;
@@ -138,7 +142,11 @@ static inline int run_guarded(sequence run, int fd, uint64_t page, uint32_t *han
 	return ret;
 }
 
-/* Runs a sequence with every allocation failing in turn; returns how many there were. */
+/*
+ * Runs a sequence again and again: in run n the nth allocation or access to user memory fails,
+ * until a run has no nth one. Returns how many failed, or a negative errno. @wrong: set if a run
+ * without a failure returned an error, or if after() did: then the runs end.
+ */
 static inline int walk(int nth, int fd, uint64_t page, sequence run, int *wrong)
 {
 	unsigned int n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Programs for the GPU, built in memory that is mapped both ways. Commands are appended until
- * there is no more room; then the program is marked as too long and nothing is written.
+ * Programs for the GPU, built in memory that CPU and GPU have mapped. Each function appends a
+ * command; if there is no room for it, nothing is written, and the program is marked as too long.
  */
 #ifndef PAGODA_COMMANDS_H
 #define PAGODA_COMMANDS_H
@@ -13,7 +13,10 @@
 #include "../../include/uapi/linux/virtio_pagoda_commands.h"
 #include "pagoda_lib.h"
 
-/* Where commands go: @memory, which the GPU sees at @address. */
+/*
+ * A program in @memory, which the GPU sees at @address: @used of @room bytes are commands.
+ * @too_long: a command had no room
+ */
 struct pagoda_program {
 	uint8_t *memory;
 	uint64_t address;
@@ -22,7 +25,10 @@ struct pagoda_program {
 	bool too_long;
 };
 
-/* Appends a zeroed command of @size bytes; where its fields are, or somewhere harmless. */
+/*
+ * Appends a command of @size bytes with all fields zero. Returns the command, for the caller to
+ * fill in, or, without room, memory that isn't part of the program.
+ */
 static inline void *pagoda_command(struct pagoda_program *program, uint16_t opcode, uint16_t flags,
 				   uint32_t size)
 {
@@ -129,7 +135,7 @@ static inline void pagoda_branch(struct pagoda_program *program, uint64_t addres
 	branch->size = htole64(size);
 }
 
-/* Goes back to byte @start: the program never ends. */
+/* Appends a branch back to byte @start of the program, so that the program never ends. */
 static inline void pagoda_forever(struct pagoda_program *program, uint32_t start)
 {
 	pagoda_branch(program, program->address + start, program->used - start +

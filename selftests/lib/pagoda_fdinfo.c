@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The one place that parses the driver's fdinfo; see the header. */
+/* The one place that parses the driver's fdinfo (/proc/<pid>/fdinfo/<fd>); see the header. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static const struct key keys[] = {
 	{ "pagoda-held", offsetof(struct pagoda_fdinfo, held) },
 };
 
-/* With the name of a region behind them. */
+/* Begins of keys that end with the name of a region. */
 static const struct key segment_keys[] = {
 	{ "drm-total-", offsetof(struct pagoda_fdinfo_segment, total) },
 	{ "drm-shared-", offsetof(struct pagoda_fdinfo_segment, shared) },
@@ -80,7 +80,7 @@ static uint64_t *find(struct pagoda_fdinfo *info, const char *name)
 	return value;
 }
 
-/* Whether it names our driver. */
+/* Stores the value of a line. Returns whether the line says that the driver is pagoda. */
 static bool parse_line(struct pagoda_fdinfo *info, const char *line)
 {
 	char name[64], text[16], unit[16] = "";
@@ -106,7 +106,7 @@ int pagoda_fdinfo_read(const char *path, struct pagoda_fdinfo *info)
 
 	if (!file)
 		return -errno;
-	/* Every byte of NONE is the same. */
+	/* Until a line is found, all values are PAGODA_FDINFO_NONE: 0xff in each byte. */
 	memset(info, 0xff, sizeof(*info));
 	while (fgets(line, sizeof(line), file))
 		ours |= parse_line(info, line);

@@ -11,15 +11,15 @@
 #include "../../include/uapi/drm/pagoda_drm.h"
 #include "../../include/uapi/linux/virtio_pagoda.h"
 
-/* Segments by enum drm_pagoda_segment_id, with the system segment. */
+/* Number of segments in fdinfo, by enum drm_pagoda_segment_id, the system segment included. */
 #define PAGODA_FDINFO_SEGMENTS	(DRM_PAGODA_SEGMENT_APERTURE + 1)
 
 #define PAGODA_FDINFO_ENGINES	VIRTIO_PAGODA_MAX_ENGINES
 
-/* A key that isn't there. */
+/* Value of a key that fdinfo doesn't have. */
 #define PAGODA_FDINFO_NONE	UINT64_MAX
 
-/* Bytes. */
+/* Values of one segment, in bytes. */
 struct pagoda_fdinfo_segment {
 	uint64_t total;
 	uint64_t shared;
@@ -32,9 +32,10 @@ struct pagoda_fdinfo_segment {
 };
 
 /*
- * @client: number of the open file: all descriptors of that file show the same number.
- *	    The members after it are bytes and counts.
- * @engine_ns: of each that there is
+ * Values of a file, each PAGODA_FDINFO_NONE if fdinfo doesn't have it. From @paged_in to @held they
+ * are bytes or counts since the file was opened.
+ * @client: number of the open file: all descriptors of that file show the same number
+ * @engine_ns: nanoseconds that jobs ran on each engine
  */
 struct pagoda_fdinfo {
 	uint64_t client;
@@ -48,11 +49,14 @@ struct pagoda_fdinfo {
 	struct pagoda_fdinfo_segment segments[PAGODA_FDINFO_SEGMENTS];
 };
 
-/* 0, a negative errno of the file, or -ENODEV if it is no open device of ours. */
+/*
+ * Reads the fdinfo file at @path. Returns 0, a negative errno of reading it, or -ENODEV if it isn't
+ * about a file of the driver.
+ */
 int pagoda_fdinfo_read(const char *path, struct pagoda_fdinfo *info);
-/* Of a file of this process. */
+/* Reads the fdinfo of a file that this process has open. */
 int pagoda_fdinfo_self(int fd, struct pagoda_fdinfo *info);
-/* Nanoseconds of all engines together; NONE if there are none. */
+/* Nanoseconds of all engines together; PAGODA_FDINFO_NONE if there are none. */
 uint64_t pagoda_fdinfo_engines(const struct pagoda_fdinfo *info);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dma-bufs and their fences, and other exporters of them: vgem and udmabuf. As in pagoda_lib.h a
- * function that can fail returns a negative errno.
+ * dma-bufs and their fences, and other exporters of dma-bufs: vgem and udmabuf. As in pagoda_lib.h
+ * a function that can fail returns a negative errno.
  */
 #ifndef PAGODA_PRIME_H
 #define PAGODA_PRIME_H
@@ -162,7 +162,10 @@ static inline int vgem_create(int vgem, uint64_t size, uint32_t *handle)
 	return ret;
 }
 
-/* Attaches a fence to the buffer; each user of the buffer waits for it until vgem_signal(). */
+/*
+ * Attaches a fence to the buffer: each user of the buffer waits until vgem_signal(), or until vgem
+ * signals the fence by itself, after ten seconds.
+ */
 static inline int vgem_fence(int vgem, uint32_t handle, uint32_t *fence)
 {
 	struct drm_vgem_fence_attach args = { .handle = handle, .flags = VGEM_FENCE_WRITE };
@@ -179,7 +182,7 @@ static inline int vgem_signal(int vgem, uint32_t fence)
 	return pagoda_ioctl(vgem, DRM_IOCTL_VGEM_FENCE_SIGNAL, &args);
 }
 
-/* Returns the fd of a dma-buf of a new memfd; *@map is a CPU mapping of the same memory. */
+/* Returns the fd of a dma-buf of a new memfd; *@map is a CPU mapping of the memfd. */
 static inline int udmabuf_create(uint64_t size, uint64_t **map)
 {
 	struct udmabuf_create args = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the kselftests share: the device as a fixture, and small helpers. Sizes in the tests are
- * relative to the VRAM the device says it has, and no test assumes how much of it the CPU sees.
+ * What the kselftests share: a client with the device's properties, and small helpers for memory in
+ * use, threads that sleep, children, and allocations that move during a test. Sizes in the tests
+ * are relative to the VRAM that the device says it has, and no test assumes how much of VRAM the
+ * CPU sees.
  */
 #ifndef PAGODA_TEST_H
 #define PAGODA_TEST_H
@@ -22,17 +24,20 @@
 #include "kselftest_harness.h"
 #include "pagoda_lib.h"
 
-/* Of each test: long enough for the sanitizer kernel on an emulated CPU that others use, too. */
+/*
+ * Seconds that a test may take: enough for the sanitizer kernel on an emulated CPU that other
+ * processes use, too.
+ */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	480
 
 /* How long tests wait for what must come: any process may get no processor for seconds. */
 #define TEST_PATIENCE		(60 * PAGODA_SEC)
 
-/* What the software GPU tells about itself, where debugfs is there. */
+/* The software GPU's folder in debugfs; it isn't there without debugfs or with another GPU. */
 #define FOLDER			"/sys/kernel/debug/pagoda_vgpu/"
 
-/* Where every test starts: a client of its own and what the device has. */
+/* A client of a test, and the properties of the device. */
 struct test_device {
 	int fd;
 	uint64_t page;
@@ -69,8 +74,9 @@ static inline bool test_defers_jobs(void)
 }
 
 /*
- * A number of a segment once memory of closed allocations and dead processes has come back: it is
- * freed when the last copy from or to it is done, so the answer may take a moment.
+ * Calls @ask until it returns @expected, at most for TEST_PATIENCE: memory of closed allocations
+ * and dead processes is freed only when the last copy from or to the memory is done. Returns the
+ * last answer.
  */
 static inline uint64_t test_settled(int fd, uint32_t segment,
 				    uint64_t (*ask)(int fd, uint32_t segment), uint64_t expected)
@@ -102,7 +108,10 @@ static inline uint64_t test_aperture_settled(int fd, uint64_t expected)
 	return test_usage_settled(fd, DRM_PAGODA_SEGMENT_APERTURE, expected);
 }
 
-/* How often the GPU has executed operations with @part in their name; 0 if it doesn't tell. */
+/*
+ * How often the software GPU has executed operations with @part in their name; 0 if its debugfs
+ * file isn't there.
+ */
 static inline unsigned long long test_executed(const char *part)
 {
 	FILE *file = fopen(FOLDER "stats", "r");
@@ -123,8 +132,9 @@ static inline uint64_t test_round_up(uint64_t size, uint64_t unit)
 }
 
 /*
- * Waits until @thread, 0 until the thread stores its number there, sleeps in one of @states of
- * proc(5): true once the thread does.
+ * Waits until a thread sleeps in one of @states, the letters of proc(5). @thread: number of the
+ * thread, which the thread itself stores; 0 until then. Returns false if the thread doesn't sleep
+ * within TEST_PATIENCE.
  */
 static inline bool test_sleeps_in(const atomic_int *thread, const char *states)
 {
@@ -140,7 +150,7 @@ static inline bool test_sleeps_in(const atomic_int *thread, const char *states)
 		file = atomic_load(thread) ? fopen(path, "r") : NULL;
 		if (!file)
 			continue;
-		/* Behind the name, which may have any characters. */
+		/* The state is behind the program's name, which may have any characters. */
 		state = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
 		fclose(file);
 		sleeps = state && state[1] == ' ' && state[2] && strchr(states, state[2]);
@@ -149,9 +159,9 @@ static inline bool test_sleeps_in(const atomic_int *thread, const char *states)
 }
 
 /*
- * The same of a call that can be interrupted. The thread stores its number right before the call,
- * and must not sleep in anything else after that: so several threads are started one after
- * another, that none of them waits for another's lock.
+ * Waits until a thread sleeps in a call that a signal can interrupt, as test_sleeps_in(). The
+ * thread stores its number right before the call, and must not sleep elsewhere after that. So a
+ * test starts several threads one after another: none may wait for a lock that another has.
  */
 static inline bool test_asleep(const atomic_int *thread)
 {
@@ -159,8 +169,8 @@ static inline bool test_asleep(const atomic_int *thread)
 }
 
 /*
- * A child and a pipe by which it says how far it is. As fork(); @pipe_end is what the child calls
- * test_say() with and the parent test_heard().
+ * fork() with a pipe by which the child says how far it is. @pipe_end: out: what the child passes
+ * to test_say(), and the parent to test_heard().
  */
 static inline pid_t test_fork(int *pipe_end)
 {
@@ -181,7 +191,7 @@ static inline void test_say(int pipe_end)
 		_exit(255);
 }
 
-/* Waits for it; false if the child ended without a word. */
+/* Waits until the child calls test_say(); false if the child ended before. */
 static inline bool test_heard(int pipe_end)
 {
 	char byte;
@@ -189,7 +199,7 @@ static inline bool test_heard(int pipe_end)
 	return read(pipe_end, &byte, 1) == 1;
 }
 
-/* Waits for a child that is expected to exit by itself: its status, or 255. */
+/* Waits for a child that is expected to exit by itself. Returns its exit status, else 255. */
 static inline int test_child_status(pid_t pid)
 {
 	int status;
@@ -200,13 +210,14 @@ static inline int test_child_status(pid_t pid)
 }
 
 /*
- * A thread that moves an allocation in and out of VRAM, some of the time without a rest.
- * TEST_MOVES are enough, TEST_MOVES_LEAST are needed on machines that are too slow for more.
+ * Moves that a test with a test_mover needs: TEST_MOVES, or, on a machine that doesn't make so many
+ * in TEST_MOVES_LIMIT nanoseconds, TEST_MOVES_LEAST.
  */
 #define TEST_MOVES		100
 #define TEST_MOVES_LEAST	20
 #define TEST_MOVES_LIMIT	(3 * PAGODA_SEC)
 
+/* A thread that moves an allocation in and out of VRAM, every third time without a pause. */
 struct test_mover {
 	pthread_t thread;
 	int fd;
@@ -232,8 +243,9 @@ static inline void *test_mover_run(void *data)
 }
 
 /*
- * A thread that never sleeps lets threads that wake up run at once: otherwise each move waits for
- * the thread's time slice several times. Threads that are created afterwards inherit this.
+ * Makes a thread that never sleeps SCHED_IDLE, so that threads that wake up run at once: otherwise
+ * each move waits several times for the end of the thread's time slice. Threads that it creates
+ * afterwards are SCHED_IDLE, too.
  */
 static inline int test_give_way(void)
 {
@@ -242,7 +254,10 @@ static inline int test_give_way(void)
 	return sched_setscheduler(0, SCHED_IDLE, &param);
 }
 
-/* Whether what happens beside the moves goes on; @end: TEST_MOVES_LIMIT after the first. */
+/*
+ * Returns whether a test has to go on with what it does beside the moves, because there were too
+ * few moves. @end: TEST_MOVES_LIMIT after the begin
+ */
 static inline bool test_mover_goes_on(const struct test_mover *m, int64_t end)
 {
 	unsigned int moves = __atomic_load_n(&m->moves, __ATOMIC_RELAXED);

@@ -151,7 +151,7 @@ static inline int fence_status(int fd, uint32_t binary)
 	return ret;
 }
 
-/* Append a program that faults, or one that hangs; @how chooses among several ways. */
+/* Appends commands that fault; @how chooses among seven ways. */
 static inline void fault_somehow(struct client *client, uint32_t how)
 {
 	struct pagoda_program *program = &client->program;
@@ -182,6 +182,7 @@ static inline void fault_somehow(struct client *client, uint32_t how)
 	}
 }
 
+/* Appends commands that hang: odd @how, in a WAIT, else in a loop. */
 static inline void hang_somehow(struct client *client, uint32_t how)
 {
 	struct pagoda_program *program = &client->program;
@@ -238,6 +239,7 @@ static inline const char *punished(struct client *bad, uint32_t engine, bool han
 	return NULL;
 }
 
+/* punished() for a new VM and context of @fd's client. */
 static inline const char *punish(int fd, uint32_t engine, bool hang, uint32_t how)
 {
 	struct client bad;

@@ -13,7 +13,10 @@
 
 #define EXPECT_REFUSED(error, call) EXPECT_EQ(-(error), (call))
 
-/* A VM with a context and a program. */
+/*
+ * A VM with a context, and a program in memory that is private to the VM. @start: byte of the
+ * program where the next job begins; @point: point of @syncobj that the last job signals
+ */
 struct client {
 	int fd;
 	struct drm_pagoda_vm_create vm;
@@ -53,13 +56,13 @@ static inline int client_open(struct client *client, int fd, uint32_t engine)
 	return client->program.memory ? 0 : -errno;
 }
 
-/* Address of data; the code is before it. */
+/* Address for data number @which, from 0: 64 MiB each, behind the program. */
 static inline uint64_t client_data(const struct client *client, uint32_t which)
 {
 	return client->program.address + (1 + which) * 64 * PAGODA_MIB;
 }
 
-/* Submits what was appended since the last time. */
+/* Submits a job of the commands that were appended since the last job. */
 static inline int client_submit(struct client *client, const uint32_t *handles, uint32_t count)
 {
 	uint32_t start = client->start;
@@ -72,6 +75,7 @@ static inline int client_submit(struct client *client, const uint32_t *handles, 
 			     ++client->point);
 }
 
+/* Waits for the last job. */
 static inline int client_wait(struct client *client)
 {
 	return pagoda_syncobj_wait(client->fd, client->syncobj, client->point, LIMIT);
@@ -85,8 +89,8 @@ static inline int client_run(struct client *client, const uint32_t *handles, uin
 }
 
 /*
- * A word at the end of the code: tells that the program has begun, or what a WAIT waits for.
- * Programs don't get that long.
+ * The last word of the program's memory, for tests: a program stores there that it has begun, or
+ * waits for a value there. No program is so long that its commands reach the word.
  */
 static inline uint64_t *client_word(const struct client *client)
 {
@@ -98,7 +102,7 @@ static inline uint64_t client_word_address(const struct client *client)
 	return client->program.address + CODE_SIZE - sizeof(uint64_t);
 }
 
-/* A WAIT until client_word() reaches a value; @word is the address. */
+/* Appends a WAIT until the word at address @word has reached @value. */
 static inline void client_append_wait(struct client *client, uint64_t word, uint64_t value)
 {
 	struct virtio_pagoda_wait *wait = PAGODA_COMMAND(&client->program, WAIT, wait, 0);
@@ -108,8 +112,8 @@ static inline void client_append_wait(struct client *client, uint64_t word, uint
 }
 
 /*
- * Submits a program that doesn't end: @busy, it keeps its engine busy; otherwise it waits for
- * 2 in client_word().
+ * Submits a program that stores 1 in client_word() and doesn't end: if @busy, the program loops,
+ * which keeps its engine busy, else the program waits for 2 in client_word().
  */
 static inline int client_hang(struct client *client, bool busy)
 {
@@ -136,7 +140,7 @@ static inline int client_hangs(const struct client *client)
 	return 0;
 }
 
-/* Begins anew: nothing of the code is being executed. */
+/* The next command is the program's first. No job may be executing the program. */
 static inline void client_rewind(struct client *client)
 {
 	client->program.used = 0;

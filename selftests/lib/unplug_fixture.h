@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The device goes, as a hot unplug would have it, and comes back. */
+/* Unbinds the driver from the device, as a hot unplug would, and binds it again. */
 #ifndef UNPLUG_FIXTURE_H
 #define UNPLUG_FIXTURE_H
 
@@ -10,6 +10,7 @@
 
 #define DRIVER		"/sys/bus/virtio/drivers/pagoda/"
 
+/* Stores the name of a device that the driver is bound to. Returns 0 or -ENODEV. */
 static inline int device_name(char *name, size_t size)
 {
 	DIR *dir = opendir(DRIVER);
@@ -42,7 +43,7 @@ static inline int device_unbind(const char *name)
 	return driver_write(DRIVER "unbind", name);
 }
 
-/* Returns once the device can be opened, or didn't appear in time. */
+/* Binds the driver. Returns 0 once the device can be opened, or a negative errno. */
 static inline int device_bind(const char *name)
 {
 	int64_t end = pagoda_now() + 60 * PAGODA_SEC;

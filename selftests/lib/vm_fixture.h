@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A client with a VM, and what the GPU finds behind its addresses: asked of the software
- * GPU, where it and debugfs are there.
+ * A client with a VM, and what the GPU finds at the VM's addresses: the software GPU tells this in
+ * debugfs. With another GPU, or without debugfs, tests don't check it.
  */
 #ifndef VM_FIXTURE_H
 #define VM_FIXTURE_H
@@ -39,7 +39,7 @@ static inline bool can_translate(void)
 	return !access(FOLDER "translate", W_OK);
 }
 
-/* Roots the GPU has, as a set of spaces. */
+/* Sets spaces[n] for each address space n that has a root page table in the GPU. */
 static inline void spaces_read(bool *spaces)
 {
 	FILE *file = fopen(FOLDER "tables", "r");
@@ -54,7 +54,7 @@ static inline void spaces_read(bool *spaces)
 		fclose(file);
 }
 
-/* 0 with where the address leads to, 1 if it faults, or a negative errno. */
+/* Returns 0 and the place that an address of @space leads to, 1 if it faults, or negative errno. */
 static inline int translate(uint32_t space, uint64_t va, uint32_t *segment, uint64_t *address,
 			    uint64_t *flags)
 {
@@ -78,7 +78,10 @@ static inline int translate(uint32_t space, uint64_t va, uint32_t *segment, uint
 	return ret;
 }
 
-/* Reads a word of VRAM that an address leads to; -1: it faults; -2: it isn't VRAM. */
+/*
+ * Returns the 32-bit word of VRAM that an address of @space leads to; -1: the address faults;
+ * -2: it leads elsewhere; less: a debugfs file couldn't be read.
+ */
 static inline int64_t word_at(uint32_t space, uint64_t va)
 {
 	uint64_t address = 0, flags = 0;
@@ -95,10 +98,16 @@ static inline int64_t word_at(uint32_t space, uint64_t va)
 	return ret == sizeof(word) ? (int64_t)word : -4;
 }
 
-/* Away from what tests map, and near enough that two levels of tables can have a root for it. */
+/*
+ * Address that settle() changes: away from what tests map, and low enough for a root with two
+ * levels of tables.
+ */
 #define SETTLE_AT	(1ull << 36)
 
-/* Work is done that was asked for before: each time there is something to do behind it. */
+/*
+ * Waits until the VM's earlier changes are done, by waiting for one more change: a page at
+ * SETTLE_AT is mapped and unmapped in turns, so that each call has something to change.
+ */
 static inline int settle(struct _test_data_vm *self)
 {
 	struct drm_pagoda_bind_entry entry = {
@@ -117,7 +126,7 @@ static inline int settle(struct _test_data_vm *self)
 } while (0)
 #define EXPECT_FAULT(va)	EXPECT_WORD(-1, va)
 
-/* An allocation whose first word of page n is @base + n. */
+/* Returns a new allocation with @base + n in the first word of each page n; 0 = failed. */
 static inline uint32_t create_numbered(int fd, uint64_t page, uint32_t pages, uint32_t base)
 {
 	uint32_t handle = 0, n, *map;
@@ -142,7 +151,7 @@ FIXTURE_SETUP(vm)
 	self->fd = self->dev.fd;
 	self->other = pagoda_open();
 	ASSERT_LE(0, self->other);
-	/* What the test before left is on its way out. */
+	/* Memory that the test before has used may still have to be freed. */
 	self->vram = test_vram_settled(self->fd, 0);
 	self->aperture = test_aperture_settled(self->fd, 0);
 	spaces_read(before);

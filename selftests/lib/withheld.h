@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A page that a program withholds from the kernel, as a file of FUSE may be withheld. */
+/* A page that a program withholds from the kernel by userfaultfd, as FUSE can withhold a file's. */
 #ifndef WITHHELD_H
 #define WITHHELD_H
 
@@ -9,10 +9,13 @@
 
 #include "pagoda_test.h"
 
-/* Longest wait, in milliseconds, until a call has come to the page. */
+/* Longest wait, in milliseconds, until a thread accesses the page. */
 #define WITHHELD_WANTED	(30 * 1000)
 
-/* A page that is withheld until it is given, with content. */
+/*
+ * A page that is missing until withheld_give() supplies it: until then the kernel sleeps in each
+ * access to @page. @content: what the page has then; zeros unless the test writes there
+ */
 struct withheld {
 	int uffd;
 	void *page;
@@ -46,7 +49,7 @@ static inline void withheld_close(struct withheld *w)
 	free(w->content);
 }
 
-/* Returns 0 when a thread waits for the page, or -ETIME. */
+/* Returns 0 once a thread waits for the page, -ETIME if none does within WITHHELD_WANTED. */
 static inline int withheld_is_wanted(struct withheld *w)
 {
 	struct pollfd poller = { .fd = w->uffd, .events = POLLIN };

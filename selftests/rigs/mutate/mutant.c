@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The part of a kernel with mutants that the host talks to.
+ * Chooses the active mutant and the test cases of a kernel with mutants, and logs which mutants'
+ * places were executed ("reached").
  *
  * Built in, the kernel's command line has pagoda_mutant=<number> and pagoda_cases=<hexadecimal
  * digits>. Bit n % 4 of digit n / 4 says that test case n is run; cases are counted in the order
  * in which kunit.action=list prints them. The log names each case when it begins
- * ("pagoda-case: suite.case"), and without an active mutant what the case before it reached, until
- * all that belonged to the case was freed ("pagoda-reached: suite.case 3 5-9").
+ * ("pagoda-case: suite.case"). Without an active mutant, the log then also has the numbers of the
+ * mutants that the case reached, its cleanup included ("pagoda-reached: suite.case 3 5-9").
  *
- * In modules chosen.h says which mutant is active.
+ * In a module, chosen.h says which mutant is active, and there is no choice of cases.
  */
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
@@ -21,7 +22,7 @@ u8 pagoda_mutant_reached[PAGODA_MUTANTS];
 
 unsigned int pagoda_mutant = PAGODA_MUTANT_CHOSEN;
 
-/* Says once that the mutant was reached. Returns true. */
+/* Logs, once, that the active mutant was reached. Returns true. */
 bool pagoda_mutant_active(void)
 {
 	pr_info_once("pagoda-reached: mutant %u\n", pagoda_mutant);
@@ -39,7 +40,10 @@ bool pagoda_mutant_active(void)
 #define PREFIX		"pagoda"
 #define LEFT_OUT	"left out"
 
-/* struct mutant_suite - what a suite called before it was made to call this file */
+/*
+ * struct mutant_suite - a suite's own functions, which mutant_suite_init() and mutant_init() have
+ * replaced and call
+ */
 struct mutant_suite {
 	const char *name;
 	int (*suite_init)(struct kunit_suite *suite);
@@ -61,7 +65,10 @@ bool pagoda_mutant_active(void)
 	return true;
 }
 
-/* Prints the numbers that were reached since the last call, as ranges, and forgets them. */
+/*
+ * Logs the numbers of the mutants that were reached since the last call, as ranges, and forgets
+ * them. Does nothing with an active mutant.
+ */
 static void mutant_report(void)
 {
 	static char line[800];
@@ -92,7 +99,7 @@ static int mutant_suite_init(struct kunit_suite *suite)
 	return mutant_suite->suite_init ? mutant_suite->suite_init(suite) : 0;
 }
 
-/* Runs before each case, and before each parameter of one. */
+/* Called before each case, and before each parameter of a case with parameters. */
 static int mutant_init(struct kunit *test)
 {
 	char name[sizeof(mutant_case)];
@@ -114,7 +121,10 @@ static bool mutant_is_chosen(unsigned int number)
 	return digit < strlen(pagoda_cases) && hex_to_bin(pagoda_cases[digit]) & BIT(number % 4);
 }
 
-/* Leaves those cases of a suite that are chosen. Adds the number of all its cases to *@number. */
+/*
+ * Removes the cases of a suite that aren't chosen. *@number: in: number of the suite's first case;
+ * out: of the next suite's first case
+ */
 static void mutant_choose(struct kunit_suite *suite, unsigned int *number)
 {
 	struct kunit_case *from, *to = suite->test_cases;
@@ -123,7 +133,7 @@ static void mutant_choose(struct kunit_suite *suite, unsigned int *number)
 		if (mutant_is_chosen((*number)++))
 			*to++ = *from;
 	}
-	/* A name that the filter doesn't match: a suite without cases would be reported. */
+	/* KUnit would report a suite without cases: a name that the filter doesn't match. */
 	if (to == suite->test_cases)
 		memcpy((char *)suite->name, LEFT_OUT, sizeof(LEFT_OUT));
 	memset(to, 0, sizeof(*to));

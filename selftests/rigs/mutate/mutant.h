@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Included in front of every file with mutants: which mutant is the active one. */
+/* Included in front of every file with mutants: PAGODA_MUTANT(n) is true if mutant n is active. */
 #ifndef PAGODA_MUTANT_H
 #define PAGODA_MUTANT_H
 
 #include <linux/compiler.h>
 #include <linux/types.h>
 
-/* What a compiler may well say of code that is wrong. */
+/* Warnings that code with a mutant, which is wrong on purpose, may cause. */
 #pragma GCC diagnostic ignored "-Wbool-compare"
 #pragma GCC diagnostic ignored "-Wbool-operation"
 #pragma GCC diagnostic ignored "-Wempty-body"
@@ -20,15 +20,15 @@
 
 struct kunit_suite;
 
-/* Most mutants of a kernel, and one. */
+/* Highest number that a mutant may have, plus 1. Numbers begin with 1. */
 #define PAGODA_MUTANTS 2048
 
 /* Number of the active mutant; 0: none. */
 extern unsigned int pagoda_mutant;
-/* Whether the place of a mutant was executed, by number. */
+/* Not 0 if the place of the mutant with that number was executed since the last report. */
 extern u8 pagoda_mutant_reached[PAGODA_MUTANTS];
 
-/* The linker's names of the list of all suites in the kernel. */
+/* Begin and end of the kernel's list of all suites, by the linker's names. */
 extern struct kunit_suite * const __kunit_suites_start[];
 extern struct kunit_suite * const __kunit_suites_end[];
 

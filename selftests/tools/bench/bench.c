@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench: what paging costs, seen from user space. Every number is the median of several runs,
- * and what it is compared with runs beside it, in turns, on the same machine.
+ * bench: what paging, page tables, jobs and promotion cost, seen from user space. A time is the
+ * median of several runs; the baseline that it is compared with is measured in turns with these
+ * runs, or right after them, on the same machine. list_of_1000() and pressure() run once.
  *
- * What only the kernel can measure (the paging operation alone, builders, TTM's own copy) the
- * driver puts into a debugfs file when it is built for it; its lines are passed on.
+ * What only the kernel can measure (a paging operation alone, builders, TTM's own copy) is in a
+ * debugfs file if the driver was built with CONFIG_DRM_PAGODA_BENCH; bench passes its lines on.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,12 +34,12 @@ static void stats(struct drm_pagoda_stats *s)
 	bench_check("statistics", pagoda_stats(fd, s));
 }
 
-/* --- the two directions ---------------------------------------------------------------------- */
+/* --- to VRAM and back ------------------------------------------------------------------------ */
 
 /*
- * Paging is in order, so the last allocation is the last one to be there. It is waited for
- * itself: where a kernel can't interrupt itself (UML) a timeline point of a syncobj only
- * signals with the next tick.
+ * Seconds that MAKE_RESIDENT of @count allocations takes, up to the end of the copies. Paging is in
+ * order, so waiting for the last allocation is enough. A syncobj's point isn't waited for, because
+ * in a kernel that can't interrupt itself (UML) the point only signals with the next tick.
  */
 static double time_in(const uint32_t *handles, uint32_t count)
 {
@@ -49,6 +50,7 @@ static double time_in(const uint32_t *handles, uint32_t count)
 	return bench_seconds(start);
 }
 
+/* Seconds that EVICT of @count allocations takes, up to the end of the copies. */
 static double time_out(const uint32_t *handles, uint32_t count)
 {
 	int64_t start = pagoda_now();
@@ -74,7 +76,7 @@ static uint32_t create_written(uint64_t size, uint32_t flags)
 	return handle;
 }
 
-/* --- what they are compared with ------------------------------------------------------------ */
+/* --- baselines: copies by the CPU ----------------------------------------------------------- */
 
 static uint8_t *source, *target;
 
@@ -88,7 +90,7 @@ static uint8_t *pages(uint64_t size)
 	return p;
 }
 
-/* Word by word, as a kernel does on a CPU without fast strings. */
+/* Copies word by word, as a kernel does on a CPU without fast strings. */
 __attribute__((optimize("no-tree-vectorize", "no-tree-loop-distribute-patterns")))
 static void copy_words(void *to, const void *from, size_t size)
 {
@@ -116,7 +118,7 @@ static void copy_library(void *to, const void *from, size_t size)
 
 static void (*copy)(void *to, const void *from, size_t size);
 
-/* The baseline is the best that this machine can do, not the worse of two. */
+/* Chooses copy_words() or copy_library() for the baseline: the faster one on this machine. */
 static void copy_choose(uint64_t size)
 {
 	double library[RUNS], words[RUNS];
@@ -136,7 +138,10 @@ static void copy_choose(uint64_t size)
 		copy == copy_words ? "words" : "memcpy");
 }
 
-/* Fresh pages and a copy into them: the least that bringing content to system memory takes. */
+/*
+ * Seconds that a copy into fresh pages takes, their allocation included: the least that bringing
+ * content to system memory takes.
+ */
 static double time_pages_and_copy(uint64_t size)
 {
 	int64_t start = pagoda_now();
@@ -226,7 +231,7 @@ static void bandwidth(const char *shape, uint64_t size, uint32_t flags)
 	pagoda_close(fd, handle);
 }
 
-/* --- VRAM whose free pages are no two together ---------------------------------------------- */
+/* --- VRAM in which no two free pages are neighbours ----------------------------------------- */
 
 static uint32_t *small_handles, *filler_handles;
 static uint32_t small_count, filler_count;
@@ -241,7 +246,7 @@ static void make_resident_many(const uint32_t *handles, uint32_t count)
 	}
 }
 
-/* Leaves @holes bytes free, each page beside one in use. */
+/* Fills VRAM but for @holes bytes, which are single pages: every other page of a part of VRAM. */
 static void scatter(uint64_t holes)
 {
 	uint64_t small = 2 * holes, rest = vram.size - small;
@@ -280,7 +285,10 @@ static void gather(void)
 
 /* --- latency, lists, waits ------------------------------------------------------------------ */
 
-/* Against the cheapest trip to the device that a call can cause: zeros for a new page. */
+/*
+ * Time to evict a page and make it resident again. The baseline is the cheapest paging that a call
+ * can cause: a new page is filled with zeros.
+ */
 static void latency(void)
 {
 	double taken[101], trip[101];
@@ -300,7 +308,7 @@ static void latency(void)
 	pagoda_close(fd, handle);
 }
 
-/* A list in one call against as many calls. */
+/* Makes 1,000 allocations resident by a call for each, then by one call for all. */
 static void list_of_1000(void)
 {
 	struct drm_pagoda_stats start, end;
@@ -332,7 +340,10 @@ static void list_of_1000(void)
 		pagoda_close(fd, handles[n]);
 }
 
-/* Twice VRAM in turns, nothing waited for but the end: what paging does under pressure. */
+/*
+ * Bandwidth under pressure: makes allocations of twice VRAM's size resident, eight in a call and
+ * all three times, and waits only for the end.
+ */
 static void pressure(void)
 {
 	uint64_t size = vram.size / 64, moved, evictions;
@@ -379,7 +390,7 @@ static void kernel_lines(void)
 
 	if (glob("/sys/kernel/debug/dri/*/pagoda_bench", 0, NULL, &files))
 		return;
-	/* A device has two folders there: one is enough. */
+	/* debugfs shows the files of a device in two folders: one is enough. */
 	for (n = 0; n < files.gl_pathc && n < 1; n++) {
 		FILE *file = fopen(files.gl_pathv[n], "r");
 

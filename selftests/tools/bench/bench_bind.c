@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench: what it costs to change an address space. Binds are of memory that is in VRAM, so
- * that each writes page-table entries. All of a run is waited for at its end, by an empty
- * job, which needs all changes before it.
+ * bench: what it costs to change a VM's page tables. Binds are of memory in VRAM, so that each bind
+ * writes page-table entries. At its end a run waits for all its binds, by an empty job, which the
+ * driver executes after all changes before it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,13 +12,16 @@
 #include "bench_lib.h"
 
 #define PAGE		4096ull
-/* The largest piece of VRAM there is; what is larger is bound as several. */
+/* Size of the allocation that all binds map; a larger range maps the allocation several times. */
 #define PIECE		(64 * PAGODA_MIB)
 #define PIECES_MAX	16
 #define MANY		10000
 #define MANY_GOAL	4.0
 
-/* What binds change, and a context to wait with. */
+/*
+ * The VM and the addresses that binds change, the allocation that they map, and a context with a
+ * syncobj to wait for them.
+ */
 struct bind {
 	struct bench_space space;
 	uint64_t address;
@@ -66,7 +69,7 @@ static void unbind(const struct bind *b, uint64_t size)
 						b->address, size));
 }
 
-/* Entry @n of a range in pieces of @size bytes. */
+/* Returns the MAP of piece @n of the range at @b->address, in pieces of @size bytes each. */
 static struct drm_pagoda_bind_entry bind_entry(const struct bind *b, uint32_t n, uint64_t size)
 {
 	return (struct drm_pagoda_bind_entry) {
@@ -78,7 +81,7 @@ static struct drm_pagoda_bind_entry bind_entry(const struct bind *b, uint32_t n,
 	};
 }
 
-/* Seconds that a bind of @size bytes and its unbind take. */
+/* Seconds that a bind of @size bytes and its unbind take: the mean of @pairs of them. */
 static double time_pair(const struct bind *b, uint64_t size, uint32_t pairs)
 {
 	uint32_t count = size > PIECE ? size / PIECE : 1, n;
@@ -122,7 +125,7 @@ static void pairs(const struct bind *b)
 	}
 }
 
-/* Pages, each bound on its own, @each of them in a call. */
+/* Seconds that MANY binds of a page each take, with @each of them in a call. Then unbinds them. */
 static double time_many(const struct bind *b, const struct drm_pagoda_bind_entry *entries,
 			uint32_t each)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the parts of the benchmark share; see the header. */
+/* What the parts of the benchmark share: results, times, addresses; see the header. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
