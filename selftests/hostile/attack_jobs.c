@@ -151,7 +151,8 @@ void attack_misfit_jobs(struct cell *cell)
 
 	queue_open(&q, cell, LISTED_SIZE, FEW);
 	count = q.client.vram / ALIGNMENT + 1;
-	for (n = 0; n < count && n < LISTED; n++) {
+	attack_check(cell, "VRAM with fewer aligned ranges", count > LISTED ? -E2BIG : 0);
+	for (n = 0; n < count; n++) {
 		args = (struct drm_pagoda_allocation_create) {
 			.size = ALIGNMENT / 2 + 4 * PAGODA_KIB,
 			.flags = CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CONTIGUOUS,
@@ -256,23 +257,21 @@ static int submit_waiting(struct client *c, uint32_t never, uint32_t fence)
 void attack_submit_wait(struct cell *cell)
 {
 	static struct client clients[WAITERS];
-	uint32_t never, fence, n, count;
+	uint32_t never[WAITERS], fence, n, count;
 	int ret = 0;
 
-	for (n = 0; n < WAITERS; n++) {
+	for (n = 0; n < WAITERS && !ret; n++) {
 		attack_check(cell, "client", client_open(&clients[n], ATTACKER_ENGINE));
-		attack_check(cell, "syncobj", pagoda_syncobj_create(clients[n].fd, &never));
+		attack_check(cell, "syncobj", pagoda_syncobj_create(clients[n].fd, &never[n]));
 		attack_check(cell, "fence", pagoda_fence_create(clients[n].fd, 0, &fence, NULL));
 		for (count = 0; count < WAITING / WAITERS && !ret; count++)
-			ret = submit_waiting(&clients[n], never, count % 2 ? fence : 0);
-		if (ret)
-			break;
+			ret = submit_waiting(&clients[n], never[n], count % 2 ? fence : 0);
 	}
-	atomic_store(&cell->clients, n + 1);
+	atomic_store(&cell->clients, n);
 	attack_ready(cell);
 	for (n = 0;; n++) {
 		attack_op(cell);
-		submit_waiting(&clients[0], never, 0);
+		submit_waiting(&clients[0], never[0], 0);
 		usleep(1000);
 	}
 }
