@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of the benchmark share: what they report to, and how times become figures. */
+/*
+ * Shared by bench and crowd: lines of the report, medians, addresses of a VM, and work in the
+ * kernel that results are compared with.
+ */
 #ifndef PAGODA_BENCH_LIB_H
 #define PAGODA_BENCH_LIB_H
 
@@ -14,33 +17,43 @@ extern FILE *bench_out;
 void bench_die(const char *what, int ret);
 void bench_check(const char *what, int ret);
 
-/* A figure and what was run beside it; @baseline 0: nothing was. */
+/*
+ * Writes a line to bench_out: @value and, unless @baseline is 0, the figure of what was run beside
+ * it and @value / @baseline.
+ */
 void bench_line(const char *metric, double value, const char *unit, double baseline);
-/* The verdict on a ratio: the goal is reached where this line's is 1 or more. */
+/*
+ * Writes a line "goal.@metric" to bench_out: @ratio and @goal, in thousandths, and @ratio / @goal,
+ * which is 1 or more if the goal is reached.
+ */
 void bench_goal(const char *metric, double ratio, double goal);
 
 double bench_median(double *values, int count);
 double bench_seconds(int64_t since);
 
-/* An address space whose addresses are given once, from @next on. */
+/* A VM; bench_space_place() gives each of its addresses only once, in order, from @next on. */
 struct bench_space {
 	uint64_t next;
 	uint32_t vm;
 };
 
 void bench_space_open(int fd, struct bench_space *space);
-/* Free addresses for @size bytes, where large pages could begin. */
+/*
+ * Returns where @size bytes of addresses begin that weren't given before: a multiple of 2 MiB, at
+ * which a large page can begin.
+ */
 uint64_t bench_space_place(struct bench_space *space, uint64_t size);
 
 /*
- * What only the kernel can do beside it, it does when a file in debugfs is read: the file for what
- * @name stands for, or -1 if this kernel can't; how much it did, and in how many seconds. The
- * latter is one system call.
+ * Work in the kernel that results are compared with. bench_beside_open() opens the debugfs file
+ * pagoda_bench_@name, or returns -1 if this kernel has none. bench_beside() reads the file, in one
+ * system call, which has the kernel do the work once: returns the amount of work, whose unit
+ * depends on the file, and sets *@taken to the seconds that the kernel measured.
  */
 int bench_beside_open(const char *name);
 uint64_t bench_beside(int fd, double *taken);
 
-/* bench_submit.c, bench_bind.c, bench_promote.c */
+/* Measure jobs, changes of page tables, and promotion, each in the file of its name. */
 void bench_submit(int fd);
 void bench_bind(int fd);
 void bench_promote(void);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench: the way back to VRAM. A client has half of VRAM; another one comes, drives all of that
- * out and goes. How long does it take until it is back, against bringing it back by request; and
- * how many jobs does a third client get through meanwhile, against as much time after the same
- * without a way back.
+ * bench: promotion. A client has half of VRAM; another client, the crowd, evicts all of that and
+ * closes its file. Measured are the time until promotion has brought everything back, against that
+ * of a MAKE_RESIDENT of the same allocations; and the jobs per second of a third client, the
+ * worker, meanwhile, against those in an equally long time in which nothing comes back.
  *
- * On one processor there is nothing to measure: the thread that looks holds up paging, and the
- * device is a thread as any other, so that only one of them runs at a time.
+ * On one processor nothing is measured: the polling thread would hold up paging, and the device is
+ * a thread like any other, so that only one of both runs at a time.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,16 +24,16 @@
 
 #define PAGE		4096ull
 #define PIECES		8u
-#define CROWD		31u		/* of parts of VRAM, into which no other piece fits */
+#define CROWD		31u		/* allocations of VRAM / PARTS; no piece fits beside them */
 #define PARTS		32u
-#define JOB_BYTES	PAGODA_MIB	/* its copies take time, and there are many */
+#define JOB_BYTES	PAGODA_MIB	/* the worker's data, half of which a job copies */
 #define WINDOWS		15
 #define LOOK_US		1000
 
 #define SPEED_GOAL	0.8
 #define BESIDE_GOAL	0.95
 
-/* A client that has small jobs executed, one after another, all the time. */
+/* A client that has small jobs executed, one after another, until @stop is set. */
 struct worker {
 	struct bench_space space;
 	pthread_t thread;
@@ -69,13 +69,13 @@ static uint64_t usage(int fd)
 	return info.current_usage;
 }
 
-/* Is all of it in VRAM? */
+/* Returns whether all pieces are in VRAM, or on their way there. */
 static bool is_back(const struct spilled *spilled)
 {
 	return usage(spilled->fd) >= PIECES * spilled->size;
 }
 
-/* Until it has all of its own in VRAM, and nothing is on its way there. */
+/* Waits until all pieces are in VRAM and their copies have ended. */
 static void wait_back(const struct spilled *spilled)
 {
 	int64_t end = pagoda_now() + BENCH_WAIT_LIMIT;
@@ -91,7 +91,10 @@ static void wait_back(const struct spilled *spilled)
 						BENCH_WAIT_LIMIT));
 }
 
-/* Looks as often as a waiting client does: that takes time from others, too. */
+/*
+ * Waits until @seconds have passed or all pieces are in VRAM. Polls as often as wait_back(),
+ * because polling takes time from the worker, too.
+ */
 static void wait_seconds(const struct spilled *spilled, double seconds)
 {
 	int64_t start = pagoda_now();
@@ -128,7 +131,10 @@ static void spilled_create(struct spilled *spilled, uint64_t vram)
 	make_back(spilled);
 }
 
-/* Opens a client that needs nearly all of VRAM. */
+/*
+ * Opens a client and waits until allocations of it are resident in nearly all of VRAM, for which
+ * those of others were evicted. Returns its file descriptor.
+ */
 static int crowd_in(uint64_t vram)
 {
 	uint32_t handles[CROWD], n;
@@ -142,7 +148,10 @@ static int crowd_in(uint64_t vram)
 	return fd;
 }
 
-/* From when the first piece is on its way: until then the others give back their memory. */
+/*
+ * Has a crowd evict the pieces and close. Returns the seconds from the first piece's move to VRAM
+ * until all pieces are back; the time in which the crowd's memory is freed isn't counted.
+ */
 static double time_back(const struct spilled *spilled, uint64_t vram)
 {
 	int fd = crowd_in(vram);
@@ -156,7 +165,11 @@ static double time_back(const struct spilled *spilled, uint64_t vram)
 	return bench_seconds(start);
 }
 
-/* The same bytes after the same happened, because they are asked for: nothing comes by itself. */
+/*
+ * Has a crowd evict the pieces and close. Returns the seconds that MAKE_RESIDENT takes to bring the
+ * pieces back to VRAM that is nearly free; promotion brings none back, because they were evicted by
+ * request, too.
+ */
 static double time_request(const struct spilled *spilled, uint64_t vram)
 {
 	int fd = crowd_in(vram);
@@ -171,7 +184,7 @@ static double time_request(const struct spilled *spilled, uint64_t vram)
 	return bench_seconds(start);
 }
 
-/* --- the one beside it ----------------------------------------------------------------------- */
+/* --- the worker ------------------------------------------------------------------------------- */
 
 static void worker_open(struct worker *worker)
 {
@@ -218,13 +231,16 @@ static void *worker_run(void *data)
 	return NULL;
 }
 
-/* Jobs and the time they took, over several windows. */
+/* Jobs that the worker had executed in several windows of time, and the windows' seconds. */
 struct rate {
 	double jobs;
 	double seconds;
 };
 
-/* Those that end while the crowd goes, and for @seconds at least, or until all is back. */
+/*
+ * Adds a window to @rate that begins when the crowd's file is closed: it ends after @seconds, or,
+ * if @seconds is 0, when all pieces are back. Returns the window's seconds.
+ */
 static double rate_add(struct rate *rate, struct worker *worker, const struct spilled *spilled,
 		       int crowd, double seconds)
 {
@@ -243,7 +259,10 @@ static double rate_add(struct rate *rate, struct worker *worker, const struct sp
 	return taken;
 }
 
-/* What is evicted by request doesn't come back by itself. */
+/*
+ * Adds a window with promotion to @beside, and an equally long one without to @alone: pieces that
+ * were evicted by request don't come back by themselves.
+ */
 static void rate_beside(struct worker *worker, const struct spilled *spilled, uint64_t vram,
 			struct rate *beside, struct rate *alone)
 {
@@ -276,7 +295,7 @@ static void slowdown(const struct spilled *spilled, uint64_t vram)
 	bench_goal("promote.jobs_beside_by_alone", with / without, BESIDE_GOAL);
 }
 
-/* All of it on devices and clients of its own. */
+/* Measures with clients of its own, which are opened here. */
 void bench_promote(void)
 {
 	double back[BENCH_RUNS], request[BENCH_RUNS], ours, theirs, mib;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench: what it costs to have something executed. A job without commands goes all the way to
- * the device and back. Jobs are waited for by a binary syncobj: where a kernel can't interrupt
- * itself (UML), a timeline's point signals with the next tick only.
+ * bench: what jobs cost. Measured are the round trip of an empty job, against one through the
+ * virtqueue in the kernel; empty jobs per second, of one context and of four; a copy by a job,
+ * against one by physical addresses in the kernel; jobs that bring evicted allocations back, with
+ * mappings and without; and SUBMIT in VMs with 10 to 100000 private allocations.
  *
- * What only the kernel can do beside it, it does when a file in debugfs is read, which says
- * how much that was and how long it took.
+ * A job without commands goes to the device and back like any other. Jobs are waited for by a
+ * binary syncobj: where a kernel can't interrupt itself (UML), a point of a timeline signals with
+ * the next tick only. bench_beside() in bench_lib.h has the kernel do its part.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,11 +27,11 @@
 #define REBOUND		1024
 #define RETURNS		31
 
-#define TRIP_GOAL	(1 / 3.0)	/* three empty round trips of a virtqueue */
+#define TRIP_GOAL	(1 / 3.0)	/* an empty job may take as long as 3 virtqueue trips */
 #define FLAT_GOAL	(1 / 1.2)
 #define COPY_GOAL	0.8
 
-/* An address space with contexts on all engines in turn, each with a syncobj. */
+/* A VM with contexts, on the engines in turn, and a syncobj for each context. */
 struct client {
 	struct bench_space space;
 	uint32_t contexts[CONTEXTS];
@@ -68,7 +70,9 @@ static void client_close(struct client *c)
 	bench_check("VM", pagoda_vm_destroy(c->fd, c->space.vm));
 }
 
-/* A job of context @n; with @signal it can be waited for. */
+/*
+ * Submits a job to context @n; with @signal the job signals the context's syncobj, for wait_for().
+ */
 static void submit(const struct client *c, uint32_t n, uint64_t address, uint64_t size,
 		   const uint32_t *handles, uint32_t count, bool signal)
 {
@@ -93,7 +97,7 @@ static double time_job(const struct client *c, uint64_t address, uint64_t size,
 
 /* --- one job ----------------------------------------------------------------------------- */
 
-/* A system call that has the device do nothing, and a job that has it do nothing. */
+/* Compares an empty job with a read of a debugfs file that sends the device an empty command. */
 static void round_trip(const struct client *c)
 {
 	double job[TRIPS], trip[TRIPS], inside[TRIPS], ours, theirs;
@@ -117,7 +121,10 @@ static void round_trip(const struct client *c)
 	bench_goal("submit.virtqueue_trip_by_empty_job", theirs / ours, TRIP_GOAL);
 }
 
-/* An allocation of two halves: one is copied to the other. */
+/*
+ * Compares a job that copies one half of an allocation to the other with a copy of as many bytes
+ * that the kernel has the device make by physical addresses.
+ */
 static void copy(struct client *c)
 {
 	double job[BENCH_RUNS], device[BENCH_RUNS], ours, theirs;
@@ -148,7 +155,9 @@ static void copy(struct client *c)
 	pagoda_copy(&program, address, address + size, size);
 	for (run = 0; run < BENCH_RUNS; run++) {
 		bench_beside(file, &device[run]);
-		/* As there, the first time brings the memory into the caches. */
+		/*
+		 * Not counted, as in the kernel: the first copy brings the memory into the caches.
+		 */
 		time_job(c, program.address, program.used, NULL, 0);
 		job[run] = time_job(c, program.address, program.used, NULL, 0);
 	}
@@ -163,7 +172,10 @@ static void copy(struct client *c)
 
 /* --- many jobs -------------------------------------------------------------------------------- */
 
-/* Jobs a second, by @contexts contexts in turn, waited for at the end only. */
+/*
+ * Returns jobs per second: JOBS empty jobs, of @contexts contexts in turn, waited for only at the
+ * end.
+ */
 static double job_rate(const struct client *c, uint32_t contexts)
 {
 	int64_t start = pagoda_now();
@@ -193,7 +205,9 @@ static void rates(const struct client *c)
 
 /* --- many allocations ------------------------------------------------------------------------- */
 
-/* A VM with @count private allocations, all of them bound. */
+/*
+ * A client whose VM has @count private allocations, all bound. @taken: seconds of a SUBMIT, by run.
+ */
 struct crowd {
 	struct client client;
 	uint32_t *handles;
@@ -226,7 +240,7 @@ static void crowd_bind(struct crowd *crowd)
 	free(entries);
 }
 
-/* In system memory: VRAM isn't that large. */
+/* Creates and binds @count private allocations, in the aperture because VRAM isn't large enough. */
 static void crowd_open(struct crowd *crowd, int fd, uint32_t count)
 {
 	uint32_t n;
@@ -245,7 +259,7 @@ static void crowd_open(struct crowd *crowd, int fd, uint32_t count)
 	time_job(&crowd->client, 0, 0, NULL, 0);
 }
 
-/* One change unbinds them all, instead of one for each that is closed. */
+/* Unbinds all allocations in one change of page tables, instead of one for each that is closed. */
 static void crowd_close(struct crowd *crowd)
 {
 	uint32_t n;
@@ -259,7 +273,10 @@ static void crowd_close(struct crowd *crowd)
 	client_close(&crowd->client);
 }
 
-/* How long a call takes that submits; what was submitted is waited for outside of that. */
+/*
+ * Returns the seconds that a SUBMIT of an empty job takes, on average over CALLS; the wait for the
+ * jobs isn't counted.
+ */
 static double time_call(const struct client *c)
 {
 	int64_t start = pagoda_now();
@@ -306,8 +323,9 @@ static double time_return(const struct client *c, const uint32_t *handles)
 }
 
 /*
- * Listed allocations come back, with mappings that come back too and without any. They are
- * small, and neighbouring runs are compared, so that what mappings cost isn't lost in the rest.
+ * Compares jobs that bring back REBOUND evicted allocations which are bound, so that the mappings
+ * come back, too, with jobs that bring back as many unbound ones. The allocations are small, and
+ * the difference is taken of neighbouring runs, so that what mappings cost isn't lost in the rest.
  */
 static void rebind(struct client *c)
 {

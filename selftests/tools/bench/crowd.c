@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * crowd: what an allocation costs among many, from 1000 to 100000: to be made resident when it
- * is, to be chosen as a victim, to take another's place.
+ * crowd: what an allocation costs a client that has 1000, 10000 and 100000 in VRAM: to be made
+ * resident though it is already, to be chosen as a victim, and to take a victim's place.
  *
- * Long lists come in calls of 1000. What they are compared with is done by the kernel beside it,
- * with the very same allocations: taking and dropping their reservations (the least that any
- * driver does for a list), and looking at each (what it costs that they aren't in a cache). A list
- * that is named over and over is in it, however many others there are: what it costs among few
- * and among many says whether the driver looks at others than those it is asked about.
+ * Calls list 1000 allocations. Such a call is compared with the least that any driver does for a
+ * list: the kernel locks and unlocks the reservations of the same allocations. What cache misses
+ * cost is measured, too: the kernel reads a member of each allocation. One list is made resident
+ * over and over, so that it is in the caches, however many other allocations there are: if that
+ * costs more among many than among few, the driver looks at more than the listed allocations.
  *
- * A call that names one allocation is measured, too, and taken off from the others: what a system
- * call costs is the machine's, and not the list's; under UML it is as much as hundreds of
- * allocations.
+ * A call that lists one allocation is measured, too, and its time taken off the time of calls that
+ * list 1000: a system call's cost depends on the machine, not on the list; under UML it is as much
+ * as the cost of hundreds of allocations.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -64,7 +64,7 @@ static const char * const names[FIGURES] = {
 
 #define SAMPLES_MAX	(ROUNDS * 100)
 
-/* Seconds an allocation: samples, of one call each, and then the median of them. */
+/* Seconds per allocation of each figure: @count samples, and the median of these. */
 struct figures {
 	double taken[FIGURES][SAMPLES_MAX];
 	uint32_t count[FIGURES];
@@ -72,8 +72,8 @@ struct figures {
 };
 
 /*
- * A client whose @count allocations are in VRAM and on its residency list, and others that fill the
- * rest of it and stay.
+ * A client: @count allocations in VRAM and on its residency list, and, while victims are measured,
+ * @nr_fillers that fill the rest of VRAM and stay.
  */
 struct crowd {
 	int fd;
@@ -118,7 +118,9 @@ static uint32_t *allocate(uint32_t count)
 	return handles;
 }
 
-/* Their priority is the highest: they are no victims. */
+/*
+ * Fills the rest of VRAM with allocations of the highest priority, so that others are the victims.
+ */
 static void fill(struct crowd *crowd)
 {
 	struct drm_pagoda_segment_info vram;
@@ -140,7 +142,7 @@ static void fill(struct crowd *crowd)
 	}
 }
 
-/* What is closed is free when the driver has come to it. */
+/* Closes the fillers, and waits until the driver has freed them, which is later. */
 static void empty(struct crowd *crowd)
 {
 	uint64_t rest = (crowd->count + LIST) * PAGE + FILLER;
@@ -166,7 +168,10 @@ static void crowd_open(struct crowd *crowd)
 	crowd->handles = allocate(counts[ARRAY_SIZE(counts) - 1]);
 }
 
-/* Keeps the clients there are, so that later measurements are of the same ones. */
+/*
+ * Creates allocations until there are @count, and puts the new ones on the residency list. Those of
+ * earlier measurements stay, so that later ones measure these, too.
+ */
 static void crowd_grow(struct crowd *crowd, uint32_t count)
 {
 	uint32_t n, first = crowd->count;
@@ -194,7 +199,7 @@ static void sample(struct figures *f, enum figure which, double taken)
 
 typedef void (*make_fn)(const struct crowd *crowd, uint32_t first, uint32_t count);
 
-/* Seconds that a call takes. */
+/* Returns the seconds that a call of @make takes. */
 static double time_call(const struct crowd *crowd, make_fn make, uint32_t first, uint32_t count)
 {
 	int64_t start = pagoda_now();
@@ -203,7 +208,10 @@ static double time_call(const struct crowd *crowd, make_fn make, uint32_t first,
 	return bench_seconds(start);
 }
 
-/* All of it. A sample is a call, so that other processes spoil few of them. */
+/*
+ * Calls @make for all allocations, LIST at a time. Each call is a sample, so that other processes
+ * spoil few samples.
+ */
 static void time_all(const struct crowd *crowd, struct figures *f, enum figure which, make_fn make)
 {
 	uint32_t n;
@@ -213,8 +221,10 @@ static void time_all(const struct crowd *crowd, struct figures *f, enum figure w
 }
 
 /*
- * The first of its lists, which earlier calls brought into the caches, and one of that. The call
- * is taken off at once: what it costs changes by more than such a list costs.
+ * Times a call of @make for the first LIST allocations, which are in the caches from earlier calls,
+ * and a call for one of these, which is a sample of @one. The difference is a sample of @which: it
+ * is taken of neighbouring calls, because a call's cost varies by more than the cost of such a
+ * list.
  */
 static void time_hot(const struct crowd *crowd, struct figures *f, enum figure which,
 		     enum figure one, make_fn make)
@@ -241,7 +251,10 @@ static double time_beside(int file)
 	return taken / amount;
 }
 
-/* New allocations in VRAM that has no room: as many others leave. */
+/*
+ * Returns the seconds per allocation of making LIST new allocations resident while VRAM is full, so
+ * that others are evicted.
+ */
 static double time_replace(const struct crowd *crowd)
 {
 	uint32_t handles[LIST], n;
@@ -273,7 +286,10 @@ static void measure_resident(const struct crowd *crowd, struct figures *f)
 	}
 }
 
-/* Victims come back, so that each round finds as many; what was created first is full. */
+/*
+ * Fills VRAM, then measures choosing victims and replacing them. Victims are made resident again,
+ * so that each round finds as many candidates.
+ */
 static void measure_victims(struct crowd *crowd, struct figures *f)
 {
 	uint32_t n;
@@ -291,7 +307,10 @@ static void measure_victims(struct crowd *crowd, struct figures *f)
 	empty(crowd);
 }
 
-/* Without what the call itself costs. */
+/*
+ * Takes the cost of a call, the median of @one, off that of @which, whose calls list LIST
+ * allocations.
+ */
 static void take_off(struct figures *f, enum figure which, enum figure one)
 {
 	f->medians[which] -= f->medians[one] / LIST;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * soak: clients that together want more than VRAM has, for as long as one likes. Each is a process
- * with allocations of its own, of which it has the GPU look at some, chosen at random, and give
- * them other words; now and then it makes some resident for a while, or looks itself. What was
- * found is compared with what was written.
+ * soak: clients that together use more memory than VRAM has, for --seconds. Each is a process with
+ * allocations of its own. In each turn, it has a job add up the words of some, chosen at random,
+ * and fill these with other words; in some turns it also keeps one on its residency list for a
+ * moment, or reads one with the CPU. What was found is compared with what was written last.
  *
  * All clients have the same priority, so none may get much more done than others.
  *
- * When the device is unplugged, memory reads as zeros: that is no loss of content, and nothing more
- * can be found out.
+ * When the device is unplugged, memory reads as zeros: such content isn't lost, and the test is
+ * skipped, unless content was wrong before.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,19 +26,19 @@
 #include "tools/replay/gpu.h"
 
 #define CLIENTS_MAX	16u
-/* Allocations that VRAM has room for, and of one job. */
+/* Allocations that VRAM has room for; of a job; and the most of a client, for --percent 1600. */
 #define PIECES		64u
 #define PER_JOB		3u
 #define MOST		(16 * PIECES)
-/* Turns of which one is by the CPU, and one with a residency list. */
+/* One turn in 16 also reads an allocation with the CPU; one in 8 also uses the residency list. */
 #define LOOK_EVERY	16u
 #define LIST_EVERY	8u
 
-/* Status of a test that was skipped, as kselftests have it. */
+/* Exit status of a test that was skipped, as kselftests have it. */
 #define SKIPPED		4
 
 #define WAIT_LIMIT	(300 * PAGODA_SEC)
-/* Refusals are documented for when others use the memory; no client may be refused for so long. */
+/* SUBMIT may be refused while other clients use the memory, but for less than this time. */
 #define REFUSED_LIMIT	(120 * PAGODA_SEC)
 
 static const char usage_text[] =
@@ -57,7 +57,13 @@ struct options {
 	double ratio;
 };
 
-/* What a client did; in memory shared with its parent. @error: negative errno of what failed. */
+/*
+ * What a client did, in memory shared with its parent.
+ * @uses: allocations that the jobs of turns used; @lists, @looks: turns that used the residency
+ *	list, and the CPU
+ * @refused: calls that were refused because there was no room; @mismatches: allocations found wrong
+ * @error: negative errno of the first failure, at step @what; 0 = none
+ */
 struct outcome {
 	uint64_t uses;
 	uint64_t lists;
@@ -105,7 +111,9 @@ static bool is_refusal(int ret)
 	return ret == -ENOMEM || ret == -EBUSY;
 }
 
-/* Words differ from those before and from those of others. */
+/*
+ * Returns a random word; its lowest 4 bits are the client's number, so that no other client has it.
+ */
 static uint32_t next_word(struct client *c)
 {
 	return (uint32_t)pagoda_random(&c->random) << 4 | c->number;
@@ -117,8 +125,8 @@ static struct piece *any_piece(struct client *c)
 }
 
 /*
- * Counts content that isn't what was written, or returns -ENODEV: mappings of a device that is gone
- * are zeros.
+ * Counts a mismatch and returns 0, or returns the error of a device that is gone: the mappings of
+ * such a device read as zeros, which is no mismatch.
  */
 static int mismatch(struct client *c)
 {
@@ -132,7 +140,10 @@ static int mismatch(struct client *c)
 
 /* --- turns ----------------------------------------------------------------------------------- */
 
-/* Has the slot executed, when it can be: the others' turns end. */
+/*
+ * Has the slot's program executed, and waits for the job. A refused SUBMIT is tried again for up to
+ * REFUSED_LIMIT, because other clients' jobs end. Returns 0 or a negative errno.
+ */
 static int execute(struct client *c, const uint32_t *handles, uint32_t count)
 {
 	const struct pagoda_program *program = &c->gpu.slots[0].program;
@@ -153,7 +164,10 @@ static int execute(struct client *c, const uint32_t *handles, uint32_t count)
 	return ret;
 }
 
-/* The GPU adds up the words of pieces, and writes others. */
+/*
+ * Has a job add up the words of each piece and then fill it with a new word. Counts the pieces
+ * whose sum is wrong. Returns 0 or a negative errno.
+ */
 static int use(struct client *c, struct piece **pieces, uint32_t count)
 {
 	uint64_t words = c->size / sizeof(uint32_t);
@@ -179,7 +193,9 @@ static int use(struct client *c, struct piece **pieces, uint32_t count)
 	return failed(c, "job", ret);
 }
 
-/* Different ones: a third of the set lies between them. */
+/*
+ * Uses PER_JOB pieces in a job, which differ: about a third of all pieces lies between two of them.
+ */
 static int turn_of_gpu(struct client *c)
 {
 	uint32_t first = pagoda_random(&c->random) % c->count, n;
@@ -193,7 +209,7 @@ static int turn_of_gpu(struct client *c)
 	return ret;
 }
 
-/* The CPU looks at all words of one. */
+/* Reads all words of a piece with the CPU, and counts a mismatch if one is wrong. */
 static int look(struct client *c, struct piece *piece)
 {
 	uint64_t words = c->size / sizeof(uint32_t), n;
@@ -210,7 +226,10 @@ static int look(struct client *c, struct piece *piece)
 	return failed(c, "look", ret);
 }
 
-/* One is on the residency list for a moment; that there is no room for it now is an answer. */
+/*
+ * Puts a piece on the residency list and takes it off again. A refusal because there is no room now
+ * is counted, and isn't a failure.
+ */
 static int turn_of_list(struct client *c)
 {
 	uint32_t handle = any_piece(c)->handle;
@@ -249,7 +268,10 @@ static int turn(struct client *c, uint32_t number)
 
 /* --- a client -------------------------------------------------------------------------------- */
 
-/* What it never wrote is zeros. */
+/*
+ * Opens the client and creates its allocations. Content that was never written is zeros, as @word
+ * of a new piece is.
+ */
 static int client_open(struct client *c, const struct options *o)
 {
 	struct drm_pagoda_segment_info vram;
@@ -278,7 +300,10 @@ static int client_open(struct client *c, const struct options *o)
 	return ret;
 }
 
-/* Everything was used once before the time begins, and is looked at when it is over. */
+/*
+ * Has the GPU use each piece once, and then waits until all clients are ready; takes turns for
+ * --seconds; and at the end reads each piece with the CPU. Returns 0 or a negative errno.
+ */
 static int client_run(struct client *c, const struct options *o, int ready, int go)
 {
 	struct piece *piece;
@@ -302,7 +327,7 @@ static int client_run(struct client *c, const struct options *o, int ready, int 
 	return ret;
 }
 
-/* A page of an allocation that couldn't be provided. */
+/* Ends the process: the driver couldn't provide a page of a mapped allocation. */
 static void on_bus_error(int number)
 {
 	static const char text[] = "# an access through mmap failed (SIGBUS)\n";
@@ -321,7 +346,7 @@ static int client_process(const struct options *o, uint32_t number, struct outco
 	c.random = number + 1;
 	c.outcome = outcome;
 	if (failed(&c, "set-up", client_open(&c, o))) {
-		/* Others needn't wait for it. */
+		/* Tells the parent all the same: the other clients begin when all have told it. */
 		return write(ready, &byte, 1) == 1 ? 1 : 3;
 	}
 	return client_run(&c, o, ready, go) ? 1 : 0;
@@ -329,7 +354,11 @@ static int client_process(const struct options *o, uint32_t number, struct outco
 
 /* --- all of them ----------------------------------------------------------------------------- */
 
-/* They begin at once, when the last is ready: by the end of the pipe @go that they read. */
+/*
+ * Runs the clients. Returns 0 if all exit with 0, else a negative errno. The clients begin
+ * together, when all have written to the pipe @ready: the parent closes the pipe @go, which ends
+ * their read().
+ */
 static int run(const struct options *o, struct outcome *outcomes)
 {
 	int ready[2], go[2], status, ret = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The example in the README: the GPU adds up an array that is larger than its memory.
+ * The example in selftests/tools/README.md: the GPU adds up an array that is larger than VRAM.
  *
- * The array is in pieces. Each job names the one it reads, so that the kernel has it in VRAM
- * while the job runs; others leave VRAM for it.
+ * The array is in pieces, an allocation each. Each job names the piece that it reads, so that the
+ * kernel has it in VRAM while the job runs; other pieces leave VRAM for it.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -33,14 +33,17 @@ static void call(const char *what, unsigned long request, void *argument)
 	exit(1);
 }
 
-/* Memory for both: the CPU at what is returned, the GPU at *address. */
+/*
+ * Creates an allocation, private to the VM if @handle is NULL, for the CPU and the GPU: returns the
+ * CPU's mapping, and sets *@address to where the GPU has the allocation bound.
+ */
 static void *allocate(__u64 size, __u32 segment, __u32 *handle, __u64 *address)
 {
 	struct drm_pagoda_allocation_create create = {
 		.size = size,
 		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED,
 		.supported = DRM_PAGODA_SEGMENT_BIT(segment),
-		/* What is private to the VM is resident in every job without being named. */
+		/* A private allocation of the VM is resident in every job without being named. */
 		.vm = handle ? 0 : vm.vm,
 	};
 	struct drm_pagoda_bind_entry entry = { .type = DRM_PAGODA_BIND_MAP };
@@ -65,7 +68,10 @@ static void *allocate(__u64 size, __u32 segment, __u32 *handle, __u64 *address)
 	return map;
 }
 
-/* A job of one command: adds up @count words, with @piece in VRAM if there is one. */
+/*
+ * Submits a job of one command, which adds up @count words at @src and stores the sum at @dst; the
+ * allocation @piece, unless 0, is in VRAM while the job runs.
+ */
 static void sum(__u64 src, __u64 count, __u64 dst, __u32 piece)
 {
 	struct drm_pagoda_command_buffer buffer = { shared, sizeof(*commands) };
@@ -103,7 +109,7 @@ int main(void)
 		.points = (uintptr_t)&jobs,
 		.timeout_nsec = INT64_MAX,
 		.count_handles = 1,
-		/* A job that is still queued hasn't given its point a fence. */
+		/* The point of a job that is still queued may have no fence yet. */
 		.flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT,
 	};
 	__u64 address, results, expected = 0, *sums;
@@ -117,7 +123,7 @@ int main(void)
 	call("timeline", DRM_IOCTL_SYNCOBJ_CREATE, &timeline);
 	next_address = (vm.start + PIECE - 1) / PIECE * PIECE;
 
-	/* Commands, then the sum of each piece, then of them all: in system memory. */
+	/* In system memory: the commands, then the sums of the pieces, then the sum of these. */
 	pieces = vram.size / 2 * 3 / PIECE + 1;
 	commands = allocate((pieces + 1) * (sizeof(*commands) + sizeof(*sums)),
 			    DRM_PAGODA_SEGMENT_APERTURE, NULL, &shared);
@@ -131,7 +137,10 @@ int main(void)
 		munmap(piece, PIECE);
 		sum(address, WORDS, results + n * sizeof(*sums), handle);
 	}
-	/* 2^19 words below 2^12: the sums fit into words, and are added up as such. */
+	/*
+	 * A piece has 2^19 words below 2^12: the upper half of its 64-bit sum is 0, so that the
+	 * sums can be added up as 32-bit words.
+	 */
 	sum(results, 2 * pieces, results + pieces * sizeof(*sums), 0);
 	call("wait", DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &wait);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keeps fences of finished work in files, closes the device, says "kept" and reads a line. Then the
- * driver may be gone: each fence still has names and a status, takes a deadline and can be merged.
- * For rigs/guest/reload.sh.
+ * Exports the fences of a VM_BIND, an empty job and a job that isn't executed as sync_files, closes
+ * the device, says "kept" and waits for input. By then the driver may be gone: checks that each
+ * fence still has names and a status, takes a deadline and can be merged. For rigs/guest/reload.sh.
  */
 #include <errno.h>
 #include <linux/sync_file.h>
@@ -20,9 +20,9 @@
 #define PATIENCE_MS	60000
 
 enum kept {
-	PAGING,		/* a change of an address space */
-	FINISHED,	/* an empty job */
-	UNEXECUTED,	/* a job behind one that doesn't end, in a context that was destroyed */
+	PAGING,		/* fence of a VM_BIND */
+	FINISHED,	/* fence of an empty job */
+	UNEXECUTED,	/* fence of a job behind jobs that don't end; its context was destroyed */
 	KEPT,
 };
 
@@ -42,7 +42,10 @@ static int export_fence(const struct drm_pagoda_sync *sync)
 	return ret ? ret : args.fd;
 }
 
-/* Gives the program memory that is mapped both ways. */
+/*
+ * Gives the program memory that both the CPU and the GPU have mapped. Returns 0 or a negative
+ * errno.
+ */
 static int make_program(void)
 {
 	uint32_t handle;
@@ -60,7 +63,10 @@ static int make_program(void)
 	return program.memory ? 0 : -errno;
 }
 
-/* Maps an allocation that is in VRAM; returns a sync_file of the fence, or a negative errno. */
+/*
+ * Binds an allocation that is in VRAM; returns a sync_file of the VM_BIND's fence, or a negative
+ * errno.
+ */
 static int keep_bind(void)
 {
 	struct drm_pagoda_bind_entry entry = {
@@ -86,8 +92,8 @@ static int keep_bind(void)
 }
 
 /*
- * Submits a job of @size bytes of the program; returns a sync_file of the job's fence, or a
- * negative errno.
+ * Submits a job of the first @size bytes of the program, 0 for an empty job; returns a sync_file of
+ * the job's fence, or a negative errno.
  */
 static int keep_job(uint32_t size)
 {
@@ -148,7 +154,10 @@ static bool keep(int *files)
 	return files[UNEXECUTED] >= 0;
 }
 
-/* Asks all that user space can ask of a fence. Returns whether every answer is right. */
+/*
+ * Queries the fence of a sync_file, sets a deadline for it and merges the file with itself. Returns
+ * whether all of that succeeds and the fence has @status and the expected names.
+ */
 static bool ask(int file, int status, const char *timeline)
 {
 	struct sync_fence_info fence = { 0 };
@@ -163,7 +172,7 @@ static bool ask(int file, int status, const char *timeline)
 	close(merge.fence);
 	printf("%s: %s %s %d\n", info.name, fence.driver_name, fence.obj_name, fence.status);
 	ok = (!strcmp(fence.obj_name, timeline) && !strcmp(fence.driver_name, "drm_sched")) ||
-	     /* What newer kernels say of each fence that is signalled. */
+	     /* The timeline's name of any signalled fence in newer kernels. */
 	     !strcmp(fence.obj_name, "signaled-timeline");
 	return ok && fence.status == status;
 }

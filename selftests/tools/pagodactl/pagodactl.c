@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl: looks at devices of the driver, and at the clients that use their memory.
+ * pagodactl: looks at devices of the driver, and at the clients that use their memory. This file
+ * has the arguments and calls the command.
  *
  * Sizes, budgets and traffic come from ioctls and fdinfo, which need no privilege: a user that
  * isn't root sees only its own clients. Allocations, the journal and trim need debugfs.
@@ -38,7 +39,10 @@ static const char usage_text[] =
 "\n"
 "Exits with 1 if something failed, with 2 if the arguments make no sense.\n";
 
-/* @allowed: letters of the options it has. @least, @most: numbers of arguments. */
+/*
+ * @allowed: letters, as in long_options, of the options that the command takes. @least, @most:
+ *	fewest and most arguments.
+ */
 struct command {
 	const char *name;
 	const char *allowed;
@@ -149,7 +153,10 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* An option that a command doesn't have would be taken for one that did something. */
+/*
+ * Exits if an option was used that the command doesn't take: a user would believe that the option,
+ * if ignored, did something.
+ */
 static void check_allowed(const struct command *command, const char *used)
 {
 	const struct option *option;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * pagodactl: what is known of devices and clients, and where each command is.
+ * pagodactl: what its files share, and where each command is.
  *
  *	pagodactl.c		arguments
  *	pagodactl_find.c	devices, their clients, their files in debugfs
- *	pagodactl_print.c	sizes, tables and JSON
+ *	pagodactl_print.c	sizes and times as text, JSON, devices and clients
  *	pagodactl_top.c		top, and trim without arguments
  *	pagodactl_ls.c		ls
  *	pagodactl_journal.c	journal
@@ -22,7 +22,11 @@
 #include "lib/pagoda_fdinfo.h"
 #include "lib/pagoda_lib.h"
 
-/* @device: name or path of a render node, NULL = any. Those that no command uses are 0. */
+/*
+ * Options, 0 or NULL if not given; @interval, in seconds, and @output have defaults.
+ * @device: name or path of a render node, NULL = any
+ * @allocation, @operation: the journal's entries to print, 0 and NULL = all
+ */
 struct ctl_options {
 	bool json;
 	bool once;
@@ -35,7 +39,10 @@ struct ctl_options {
 	const char *output;
 };
 
-/* @node: renderD128; @minor, @primary: its number and the card's, -1 if there is none. */
+/*
+ * @node: name of the render node, as renderD128; @minor: its minor
+ * @primary: minor of the primary node (card), -1 if the device has none
+ */
 struct ctl_device {
 	char node[32];
 	int fd;
@@ -53,7 +60,10 @@ struct ctl_client {
 	struct pagoda_fdinfo info;
 };
 
-/* @hidden: processes that only root may look at. @time: CLOCK_MONOTONIC in nanoseconds. */
+/*
+ * @hidden: number of processes whose files this user may not look at
+ * @time: when the view was updated, by CLOCK_MONOTONIC in nanoseconds
+ */
 struct ctl_view {
 	struct ctl_device *devices;
 	size_t nr_devices;
@@ -64,28 +74,43 @@ struct ctl_view {
 };
 
 /*
- * Opens the devices that were asked for; they stay open until ctl_view_close(). What fails says so
- * on stderr, here and below, and is a negative errno.
+ * Opens all devices, or only @device unless NULL; the devices stay open until ctl_view_close().
+ * Returns 0, or a negative errno after a message on stderr.
  */
 int ctl_view_open(struct ctl_view *view, const char *device);
-/* Looks again at devices and clients; this program is none. */
+/*
+ * Reads the devices' state and finds their clients, without this process. Returns as
+ * ctl_view_open().
+ */
 int ctl_view_update(struct ctl_view *view);
 void ctl_view_close(struct ctl_view *view);
-/* A file of the device in debugfs, or NULL and errno; @why says which of several reasons it is. */
+/*
+ * Opens a file of the device in debugfs. Returns NULL and sets errno if that fails;
+ * ctl_debugfs_why() says for what reason.
+ */
 FILE *ctl_debugfs_open(const struct ctl_device *device, const char *name, const char *mode);
 const char *ctl_debugfs_why(int error);
 
-/* Names as in the driver's own files. */
+/* Name of a segment, as in the driver's own files: system, vram or aperture. */
 const char *ctl_segment_name(uint32_t id);
 double ctl_mib(uint64_t bytes);
-/* MiB with a digit, or "-" for what isn't known. Returns @text. */
+/*
+ * Prints @bytes to @text as MiB with one decimal, or "-" if unknown (PAGODA_FDINFO_NONE). Returns
+ * @text.
+ */
 char *ctl_size(char *text, size_t size, uint64_t bytes);
-/* Milliseconds, the same. */
+/* Prints @ns to @text as milliseconds with one decimal, or "-" if unknown. Returns @text. */
 char *ctl_ms(char *text, size_t size, uint64_t ns);
-/* Bytes by which a client is over its budget. */
+/*
+ * Bytes by which a client is over its budget in a segment, at least 0; PAGODA_FDINFO_NONE =
+ * unknown.
+ */
 uint64_t ctl_over(const struct pagoda_fdinfo_segment *segment);
 
-/* JSON on stdout: keys are NULL inside of arrays, and what isn't known is null. */
+/*
+ * JSON on stdout. Elements of an array have NULL as @key. PAGODA_FDINFO_NONE, unknown, is printed
+ * as null. ctl_json_line() ends the line of an object that is complete.
+ */
 void ctl_json_begin(const char *key, char bracket);
 void ctl_json_end(char bracket);
 void ctl_json_number(const char *key, uint64_t value);
@@ -95,22 +120,28 @@ void ctl_json_bool(const char *key, bool value);
 void ctl_json_null(const char *key);
 void ctl_json_line(void);
 
-/* What devices and segments have in common in all commands. */
+/*
+ * Output that commands share: a device's JSON keys, a client as JSON object, a device's lines of
+ * text, and a note on stderr if processes are hidden.
+ */
 void ctl_json_device(const struct ctl_device *device);
 void ctl_json_client(const struct ctl_client *client);
 void ctl_print_device(const struct ctl_device *device);
 void ctl_note_hidden(const struct ctl_view *view);
 
-/* The commands: exit status. */
+/* The commands; each returns the exit status. */
 int ctl_top(const struct ctl_options *options, char **args, int count);
 int ctl_ls(const struct ctl_options *options, char **args, int count);
 int ctl_journal(const struct ctl_options *options, char **args, int count);
 int ctl_trim(const struct ctl_options *options, char **args, int count);
 int ctl_plot(const struct ctl_options *options, char **args, int count);
-/* trim without arguments. */
+/*
+ * The command trim without arguments: prints by how much clients are over budget. Returns the exit
+ * status.
+ */
 int ctl_show_over(const struct ctl_options *options);
 
-/* Sleeps for --interval: false if a signal ended it. */
+/* Sleeps for --interval; returns false if a signal ended the sleep. */
 bool ctl_pause(const struct ctl_options *options);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl: which devices there are, and which processes have them open.
+ * pagodactl: which devices there are, which processes have them open, and their files in debugfs.
  *
- * A device is known by the minor of its render node. Clients are found by looking at what all
- * processes have open; several descriptors, and several processes, may have the same one.
+ * A device is known by the minor of its render node. Clients are found among the files that all
+ * processes have open; several descriptors, and several processes, may have the same client open,
+ * which is listed once.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -40,7 +41,10 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The card that is the same device; its clients are, too. */
+/*
+ * Returns the minor of the primary node (card) of the device whose render node has @minor, or -1.
+ * Files of the primary node are clients, too.
+ */
 static int find_primary(int minor)
 {
 	char pattern[96];
@@ -90,7 +94,11 @@ static int add_device(struct ctl_view *view, const char *path, int fd)
 	return 0;
 }
 
-/* Others' nodes are passed over, ours that can't be opened are told. */
+/*
+ * Adds the device of a render node to @view, unless another is @wanted. Nodes of other drivers are
+ * skipped, as are nodes that can't be opened, with a message if permission is missing. Returns 0 or
+ * -ENOMEM.
+ */
 static int try_node(struct ctl_view *view, const char *path, const char *wanted)
 {
 	int fd;
@@ -175,7 +183,10 @@ static void read_command(struct ctl_client *client)
 		fclose(file);
 }
 
-/* What was closed meanwhile is no error. */
+/*
+ * Adds the client that a process has open as @fd, unless it is in @view already. Returns 0, also if
+ * the descriptor was closed meanwhile, or -ENOMEM.
+ */
 static int add_client(struct ctl_view *view, const struct ctl_device *device, pid_t pid,
 		      const char *fd)
 {

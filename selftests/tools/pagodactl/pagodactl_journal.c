@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl journal: the last paging operations, from the driver's file of that name.
+ * pagodactl journal: the last paging operations, from the driver's debugfs file "journal".
  *
- * The driver keeps so many; each has a number. With -f the journal is read again and again, and a
- * line says how many operations were missed if a read came too late.
+ * The driver keeps only so many operations, and numbers all of them. With --follow the journal is
+ * read again and again; a message tells how many operations were missed because a read came too
+ * late.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 #include "pagodactl.h"
 
-/* As the driver prints it; @text is the whole line. */
+/* A line of the driver's journal, parsed; @text is the whole line. */
 struct entry {
 	const char *text;
 	unsigned long long number;
@@ -53,7 +54,10 @@ static bool is_wanted(const struct ctl_options *options, const struct entry *e)
 	       (!options->operation || !strcasecmp(options->operation, e->operation));
 }
 
-/* Virtual addresses are in no segment, which is a dash in the driver's text. */
+/*
+ * Prints one side of an operation. A virtual address is in no segment: the driver prints a dash for
+ * the segment, which becomes null.
+ */
 static void json_side(const char *key, const char *segment, unsigned long long address)
 {
 	ctl_json_begin(key, '{');
@@ -104,7 +108,10 @@ static void note_missed(const struct ctl_device *device, uint64_t last, uint64_t
 		fprintf(stderr, "pagodactl: %s: missed %llu entries\n", device->node, missed);
 }
 
-/* What is behind entry *@last, which becomes the last there is. */
+/*
+ * Prints the wanted entries of the journal that are newer than number *@last, and sets *@last to
+ * the number of the newest. Returns 0 or a negative errno.
+ */
 static int show_new(const struct ctl_options *options, const struct ctl_device *device,
 		    FILE *file, uint64_t *last)
 {
@@ -151,7 +158,10 @@ static int look(const struct ctl_options *options, const struct ctl_device *devi
 	return ret;
 }
 
-/* One device: entries of several would have the same numbers. */
+/*
+ * Opens the device to look at. Fails if there are several and none was chosen, because the numbers
+ * of their entries would be the same.
+ */
 static int choose(const struct ctl_options *options, struct ctl_view *view)
 {
 	int ret = ctl_view_open(view, options->device);

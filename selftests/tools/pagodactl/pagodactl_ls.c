@@ -6,7 +6,10 @@
 
 #include "pagodactl.h"
 
-/* A line of the driver's file "lru". @id 0: what a move leaves behind until it is done. */
+/*
+ * A line of the driver's debugfs file "lru", parsed. @id 0: not an allocation, but memory that a
+ * move leaves, in use until the move is done.
+ */
 struct allocation {
 	uint32_t segment;
 	unsigned int priority;
@@ -17,7 +20,7 @@ struct allocation {
 	bool lost;
 };
 
-/* A line without indentation says whose allocations follow. */
+/* A line without indentation names the segment of the allocations that follow. */
 static void parse_heading(const char *line, struct allocation *a)
 {
 	uint32_t id;
@@ -47,7 +50,7 @@ static bool parse_allocation(const char *line, uint64_t page_size, struct alloca
 
 static void show_allocation(const struct allocation *a, bool json)
 {
-	/* Of what is in no segment, or has no address there, the place means nothing. */
+	/* Only in VRAM is the line's page an address of the segment. */
 	bool placed = a->segment == DRM_PAGODA_SEGMENT_VRAM;
 
 	if (!json) {
@@ -67,7 +70,10 @@ static void show_allocation(const struct allocation *a, bool json)
 	ctl_json_end('}');
 }
 
-/* Next victims first, by segment. What only leaves is no allocation. */
+/*
+ * Prints the allocations of the driver's list, without memory that moves leave, in the driver's
+ * order: by segment and priority level, least recently used first.
+ */
 static void show_allocations(const struct ctl_device *device, FILE *file, bool json)
 {
 	struct allocation a = { .segment = DRM_PAGODA_SEGMENT_SYSTEM };
@@ -82,7 +88,10 @@ static void show_allocations(const struct ctl_device *device, FILE *file, bool j
 	}
 }
 
-/* Without debugfs prints why, and the program goes on with the rest. */
+/*
+ * Prints the device's allocations. Without debugfs prints to stderr why they are left out, which is
+ * no failure.
+ */
 static void list_allocations(const struct ctl_device *device, bool json)
 {
 	FILE *file = ctl_debugfs_open(device, "lru", "re");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* pagodactl: numbers as text, and JSON. */
+/* pagodactl: sizes and times as text, JSON, and what is printed of devices and clients. */
 #define _GNU_SOURCE
 #include "pagodactl.h"
 
@@ -46,7 +46,7 @@ uint64_t ctl_over(const struct pagoda_fdinfo_segment *segment)
 
 /* ---- JSON ---------------------------------------------------------------------- */
 
-/* Whether what comes next is the first between its brackets. */
+/* Whether the next value is the first between its brackets, and so has no comma before it. */
 static bool json_first = true;
 
 static void json_text(const char *text)
@@ -58,7 +58,7 @@ static void json_text(const char *text)
 		if (*c == '"' || *c == '\\')
 			printf("\\%c", *c);
 		else if (*c < ' ' || *c > '~')
-			/* A command's name may be any bytes: each is one character. */
+			/* A command's name may have any bytes: each becomes one character. */
 			printf("\\u%04x", *c);
 		else
 			putchar(*c);
@@ -147,7 +147,10 @@ static void json_device_segment(const struct drm_pagoda_segment_info *segment)
 	ctl_json_end('}');
 }
 
-/* What comes back by itself, and what it pays from. */
+/*
+ * Prints the measured bandwidth, and what promotion brought back and may still move (its token
+ * bucket).
+ */
 static void json_device_traffic(const struct drm_pagoda_stats *stats)
 {
 	ctl_json_number("bandwidth", stats->bandwidth);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl trim: pressure on VRAM without a client that needs it. Clients aren't asked: the
- * allocations that the policy chooses leave, as if a client wanted the room, and come back when
- * they are used.
+ * pagodactl trim DEVICE BYTES: pressure on VRAM without a client that needs it. Clients aren't
+ * asked: the allocations that the policy chooses leave, as if a client wanted the room, and come
+ * back when they are used.
  *
- * pagodactl plot: runs the script that draws, with the recording.
+ * pagodactl plot: runs the script residency.py, which draws what a recording of tracefs shows.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,7 +40,10 @@ static bool parse_bytes(const char *text, uint64_t *bytes)
 	return true;
 }
 
-/* Bytes that all trims have evicted so far. */
+/*
+ * Sets *@bytes to what was evicted so far by trims and for dmem cgroups under pressure. Returns 0
+ * or a negative errno.
+ */
 static int read_trimmed(const struct ctl_device *device, uint64_t *bytes)
 {
 	FILE *file = ctl_debugfs_open(device, "trim", "re");
@@ -122,7 +125,10 @@ int ctl_trim(const struct ctl_options *options, char **args, int count)
 
 /* ---- plot ---------------------------------------------------------------------- */
 
-/* Beside the program, or beside the sources it was built from (in out/selftests). */
+/*
+ * Looks for residency.py beside the program, and among the sources if the program is in
+ * out/selftests. Returns whether the script was found, at @path.
+ */
 static bool find_script(char *path, size_t size)
 {
 	static const char * const places[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * pagodactl top: what each client uses of each segment, what is moved for it, and what time the
- * engines spend on its jobs.
+ * engines spend on its jobs. pagodactl trim without arguments: by how much clients are over budget.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -14,7 +14,10 @@
 
 #define HOME_AND_CLEAR	"\033[H\033[J"
 
-/* The look before this one, if any, to compare with: what was moved for each client by then. */
+/*
+ * The clients of the previous look, for rates of what was moved and executed since; @time: of that
+ * look, 0 = there was none.
+ */
 struct before {
 	struct ctl_client *clients;
 	size_t nr_clients;
@@ -47,7 +50,10 @@ static char *rate(char *text, size_t size, uint64_t now, uint64_t then, int64_t 
 	return text;
 }
 
-/* Formats the busy share of all engines together: two engines that are always busy make 200 %. */
+/*
+ * Formats the busy percentage of all engines together, or "-" if unknown: two engines that are
+ * always busy make 200 %.
+ */
 static char *share(char *text, size_t size, const struct pagoda_fdinfo *now,
 		   const struct pagoda_fdinfo *then, int64_t time)
 {
@@ -62,7 +68,7 @@ static char *share(char *text, size_t size, const struct pagoda_fdinfo *now,
 
 /*
  * Prints the columns that only a client's VRAM line has: bytes copied to and from VRAM, evictions
- * and engine time.
+ * and engine time; and rates if the client was there at the previous look.
  */
 static void print_traffic(const struct ctl_client *client, const struct before *before,
 			  int64_t time)
@@ -85,8 +91,8 @@ static void print_traffic(const struct ctl_client *client, const struct before *
 }
 
 /*
- * Returns the bytes that a client uses in a segment: all that the client has there if fdinfo has no
- * usage, as for system memory that the GPU doesn't use.
+ * Returns the bytes that a client uses in a segment, or all that the client has there if fdinfo has
+ * no usage, as for the system segment.
  */
 static uint64_t used(const struct pagoda_fdinfo_segment *segment)
 {

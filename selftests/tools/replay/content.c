@@ -9,7 +9,7 @@
 #include "lib/pagoda_lib.h"
 #include "content.h"
 
-/* Bytes that are made at once. */
+/* Bytes of expected content that are made at once, for the hash. */
 #define PIECE	(64 * PAGODA_KIB)
 
 int content_init(struct content *content, uint64_t seed, uint64_t id, uint64_t size)
@@ -53,7 +53,10 @@ static uint32_t extent_find(const struct content *content, uint64_t offset)
 	return low;
 }
 
-/* Replacing a range by one extent makes at most two more. */
+/*
+ * Makes room for two extents more: replacing a range by one extent adds at most two. Returns 0 or
+ * -ENOMEM.
+ */
 static int extents_reserve(struct content *content)
 {
 	uint32_t capacity = content->capacity * 2;
@@ -83,7 +86,7 @@ static int extents_replace(struct content *content, uint64_t start, uint64_t end
 		put[number] = content->extents[last];
 		put[number++].start = end;
 	}
-	/* What begins before the range stays, up to its new end. */
+	/* An extent that begins before the range stays, and ends where the range begins. */
 	keep = first + (content->extents[first].start < start);
 	memmove(content->extents + keep + number, content->extents + last + 1,
 		(content->count - last - 1) * sizeof(*put));
@@ -97,7 +100,7 @@ static uint64_t key_of(const struct content *content, uint64_t version)
 	return pagoda_key(content->seed, content->id, version);
 }
 
-/* The word an extent is filled with; never written is zeros. */
+/* Returns the word that an extent is filled with: 0 if the extent was never written. */
 static uint32_t word_of(const struct content *content, const struct content_extent *extent)
 {
 	return extent->version ? (uint32_t)key_of(content, extent->version) : 0;
@@ -108,7 +111,10 @@ static bool is_words(const struct content_extent *extent)
 	return extent->filled || !extent->version;
 }
 
-/* Words are aligned in the allocation. */
+/*
+ * Returns the byte at @offset of an allocation that is filled with @word: words begin at multiples
+ * of 4.
+ */
 static uint8_t byte_of_word(uint32_t word, uint64_t offset)
 {
 	return word >> offset % sizeof(word) * 8;
@@ -144,7 +150,7 @@ static void make_words(uint8_t *to, uint32_t word, uint64_t offset, uint64_t siz
 		*to++ = byte_of_word(word, offset);
 }
 
-/* Bytes [@offset, @offset + @size) of what it must be. */
+/* Writes to @to what bytes [@offset, @offset + @size) of the allocation must be. */
 static void content_make(const struct content *content, uint8_t *to, uint64_t offset, uint64_t size)
 {
 	uint32_t n = extent_find(content, offset);
@@ -163,7 +169,10 @@ static void content_make(const struct content *content, uint8_t *to, uint64_t of
 	}
 }
 
-/* Most of what the GPU wrote needn't be made to be known. */
+/*
+ * Returns whether the range must be one word all over, *@word. Most that the GPU wrote is, and its
+ * bytes needn't be made.
+ */
 static bool is_one_word(const struct content *content, uint64_t offset, uint64_t size,
 			uint32_t *word)
 {
@@ -223,7 +232,10 @@ static int64_t check_words(const uint8_t *src, uint32_t word, uint64_t offset, u
 	return -1;
 }
 
-/* Slow, and only for what is known to be wrong: counts the bytes and keeps the first. */
+/*
+ * Adds the number of an extent's wrong bytes in [@from, @end) to @fault, which keeps the first one
+ * of the allocation. Slow: only for a range that was found wrong.
+ */
 static void blame(const struct content *content, const struct content_extent *extent,
 		  const uint8_t *map, uint64_t from, uint64_t end, struct content_fault *fault)
 {
@@ -265,7 +277,10 @@ int content_verify(const struct content *content, const void *map, struct conten
 		if (bad < 0)
 			continue;
 		blame(content, extent, bytes, start + bad, start + size, fault);
-		/* It changed between two looks: wrong all the same. */
+		/*
+		 * The content was changed since the check, and is right now: counts as a wrong
+		 * byte.
+		 */
 		if (!fault->bytes)
 			fault->bytes = 1;
 	}

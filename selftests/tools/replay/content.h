@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What every byte of an allocation must be. Each write gives its range the next version; the
- * ranges are kept, the bytes are made again from (key of the allocation, version, offset)
- * when they are needed. Version 0 is what was never written: zeros. What the GPU filled is
- * one word all over, made from the key.
+ * What every byte of an allocation must be. Each write gives its range the next version. Only the
+ * ranges are kept: the bytes are made again from seed, allocation, version and offset when they are
+ * needed. Version 0 is what was never written: zeros. A range that the GPU filled is one word all
+ * over, made from seed, allocation and version.
  */
 #ifndef PAGODA_CONTENT_H
 #define PAGODA_CONTENT_H
@@ -11,14 +11,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From @start to the start of the next extent, or the end. */
+/*
+ * A range of one version, from @start to the next extent's @start or the end of the allocation.
+ * @filled: one word all over, by the GPU; else written by the CPU, or never.
+ */
 struct content_extent {
 	uint64_t start;
 	uint64_t version;
 	bool filled;
 };
 
-/* @hash: content_hash(), if @hashed: since the last write. */
+/*
+ * @version: of the last write; @extents: in order, without gaps, @count of @capacity
+ * @hash: of the expected content, valid if @hashed, which a write clears
+ */
 struct content {
 	uint64_t size;
 	uint64_t seed;
@@ -31,7 +37,10 @@ struct content {
 	bool hashed;
 };
 
-/* The first bytes that were wrong, and how many were. */
+/*
+ * @bytes: number of wrong bytes, 0 = none. The other members tell of the first wrong byte: where it
+ *	is, the version that was expected there, what was expected and what was found.
+ */
 struct content_fault {
 	uint64_t bytes;
 	uint64_t offset;
@@ -43,16 +52,28 @@ struct content_fault {
 int content_init(struct content *content, uint64_t seed, uint64_t id, uint64_t size);
 void content_exit(struct content *content);
 
-/* Gives [offset, offset + length) its next version and writes it through @map. */
+/*
+ * Gives [offset, offset + length) its next version and writes the content of that version to the
+ * allocation, which is mapped at @map. Returns 0 or -ENOMEM.
+ */
 int content_write(struct content *content, void *map, uint64_t offset, uint64_t length);
 
-/* Gives a range, in whole words, its next version: @word all over, which the caller has written. */
+/*
+ * Gives a range, in whole words, its next version, which is *@word all over: the caller has the GPU
+ * write that. Returns 0 or -ENOMEM.
+ */
 int content_fill(struct content *content, uint64_t offset, uint64_t length, uint32_t *word);
 
-/* What REDUCE HASH makes of all of it, beginning with 0. */
+/*
+ * Returns the hash of the expected content: what the GPU's REDUCE, operation HASH, finds with 0 as
+ * the initial value.
+ */
 uint64_t content_hash(struct content *content);
 
-/* Compares every byte of @map; fills in @fault and returns false if one is wrong. */
+/*
+ * Compares all of the allocation, mapped at @map, with what it must be: true if equal, else @fault
+ * tells what is wrong.
+ */
 int content_verify(const struct content *content, const void *map, struct content_fault *fault);
 
 #endif

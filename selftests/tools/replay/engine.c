@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The replay engine: allocations become BOs, uploads go through mmap, uses are grouped.
+ * The replay engine: executes the events of a trace. Allocations become BOs, uploads go through
+ * mmap, uses are collected into batches.
  *
- * Uses are collected, in order, into a batch of at most a quarter of VRAM. Each is a command:
- * as a source, the GPU hashes all of the allocation, and what it found is compared with what
- * must be there when the batch is done; as a destination, the GPU writes all of it. The batch
- * is one submission that names its allocations, each once, and so has them resident. It ends
- * when the next allocation doesn't fit into it, at the end of a frame, and before one of its
- * allocations is written, read back or freed by the CPU. A few batches are in flight.
+ * A batch has uses in order, of allocations that take at most a quarter of VRAM together, and
+ * likewise of the aperture, for allocations larger than VRAM. A use as a source is a command that
+ * hashes all of the allocation, whose result is compared with the expected hash when the batch is
+ * done; a use as a destination has the GPU write all of it. The batch is one submission that names
+ * its allocations, each once, and so has them resident. The batch ends when the next allocation
+ * doesn't fit, at the end of a frame, and before one of its allocations is written, read back or
+ * freed by the CPU. A few batches are in flight.
  *
- * The other way is without the GPU's execution: a batch is made resident, that is all.
+ * With --cpu, or on a device that executes no jobs, a batch is only made resident.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,7 +33,11 @@
 #define WAIT_LIMIT		(120 * PAGODA_SEC)
 #define BUSY_LIMIT		(60 * PAGODA_SEC)
 
-/* @batch, @entry, @point: of the last batch it was used in. @address: for the GPU. */
+/*
+ * @batch, @point: serial and point of the last batch that uses the allocation; @entry: index there
+ * @address: where the GPU has it bound; @map: the CPU's mapping or NULL
+ * @aperture: in the aperture, because larger than VRAM
+ */
 struct allocation {
 	uint32_t handle;
 	uint32_t batch;
@@ -54,8 +60,10 @@ struct batch {
 };
 
 /*
- * @point: of the last batch; @settled: all up to this one were waited for
- * @events: what it is told
+ * @point: of the last batch that was submitted; @settled: of the last that was waited for and whose
+ *	reads were checked
+ * @shown: mismatches that were printed
+ * @marker: trace_marker of tracefs; @events: file with the client's budget events; -1 = none
  */
 struct engine {
 	const struct trace *trace;
@@ -95,7 +103,7 @@ static void marker_write(const struct engine *e)
 		return;
 	length = snprintf(text, sizeof(text), "frame %llu\n",
 			  (unsigned long long)e->result->frames);
-	/* A picture without marks is no failure of the replay. */
+	/* Marks are only for a picture of the run: a failed write is no failure of the replay. */
 	if (write(e->marker, text, length) < 0)
 		return;
 }
@@ -117,7 +125,7 @@ static int allocation_create(struct engine *e, const struct trace_event *event)
 		args.supported = PAGODA_IN_VRAM;
 		args.preferred[0] = DRM_PAGODA_SEGMENT_VRAM;
 	}
-	/* What programs read back is what they draw to. */
+	/* Cached, because programs read back what they draw to. */
 	if (event->flag == TRACE_RBO || event->flag == TRACE_ATTACHMENT)
 		args.flags |= DRM_PAGODA_ALLOCATION_CACHED;
 	ret = pagoda_create_args(e->fd, &args);
@@ -183,7 +191,10 @@ static struct gpu_slot *slot_now(struct engine *e)
 	return &e->gpu.slots[(e->point + 1) % GPU_SLOTS];
 }
 
-/* All or none of the batch is resident. Then it is executed, if anything is. */
+/*
+ * Submits the batch as a job, or only makes it resident if the engine executes nothing. Returns 0
+ * or a negative errno, after which nothing was submitted.
+ */
 static int batch_try(struct engine *e)
 {
 	if (e->executes)
@@ -193,7 +204,10 @@ static int batch_try(struct engine *e)
 				    e->point + 1, NULL);
 }
 
-/* When others use the memory now, the kernel says so. */
+/*
+ * Submits the batch, again and again for up to BUSY_LIMIT while the driver refuses because others
+ * use the memory. Returns 0 or a negative errno.
+ */
 static int batch_submit(struct engine *e)
 {
 	int64_t start = pagoda_now();
@@ -213,9 +227,10 @@ static int batch_submit(struct engine *e)
 }
 
 /*
- * With one client and no rival nothing but this client's own next call can take an allocation of
- * the batch away, so each must be where the GPU can use it. A batch behind others is made resident
- * when its turn comes: the GPU, which reads all of it, tells.
+ * Counts allocations of the last batch that aren't where the GPU can use them, or are lost. Only
+ * with one client and no rival, where just this client's own next call can evict an allocation of
+ * the batch. A batch behind others is made resident when its turn comes, and isn't looked at: the
+ * GPU, which reads all of it, tells. Returns 0 or a negative errno.
  */
 static int batch_check(struct engine *e)
 {
@@ -267,7 +282,7 @@ static void read_check(struct engine *e, const struct gpu_read *read, uint64_t f
 			(unsigned long long)read->expected);
 }
 
-/* Waits for all batches up to @point, and looks at what they read. */
+/* Waits for all batches up to @point, and compares what they read with what was expected. */
 static int settle_points(struct engine *e, uint64_t point)
 {
 	uint64_t before = e->result->mismatches;
@@ -287,7 +302,10 @@ static int settle_points(struct engine *e, uint64_t point)
 	return ret;
 }
 
-/* Afterwards there is a slot for the next batch. */
+/*
+ * Submits the batch, unless empty, and waits until a slot is free for the next. Returns 0 or a
+ * negative errno.
+ */
 static int batch_flush(struct engine *e)
 {
 	int ret;
@@ -311,7 +329,10 @@ static int batch_flush(struct engine *e)
 	return ret;
 }
 
-/* Puts an allocation into the batch, after those that had to go before it. */
+/*
+ * Puts an allocation into the batch; if the batch has no room, submits it first and puts the
+ * allocation into the next.
+ */
 static int batch_add(struct engine *e, struct allocation *it)
 {
 	uint64_t limit = (it->aperture ? e->aperture_size : e->vram_size) / REPLAY_BATCH_PART;
@@ -347,7 +368,7 @@ static int gpu_source(struct engine *e, uint32_t id)
 	return 0;
 }
 
-/* One word all over, then 8 bytes of another somewhere. */
+/* Has the GPU fill an allocation with one word, and then 8 bytes somewhere with another. */
 static int gpu_destination(struct engine *e, uint32_t id)
 {
 	struct allocation *it = &e->allocations[id];
@@ -384,8 +405,9 @@ static int use(struct engine *e, const struct trace_event *event)
 }
 
 /*
- * The CPU is about to touch or free @id: what the GPU was to use before comes first. Moves
- * are waited for by the kernel; the GPU's own accesses are waited for here.
+ * Before the CPU touches or frees @id: submits the batch if the allocation is in it, and waits for
+ * the GPU's accesses in all batches up to the last that uses @id. Moves aren't waited for: the
+ * kernel does so where a touch needs it.
  */
 static int settle(struct engine *e, uint32_t id)
 {
@@ -431,7 +453,10 @@ static int release(struct engine *e, const struct trace_event *event)
 	return ret;
 }
 
-/* It listens, and goes on as before: a game that did so would lower its texture quality. */
+/*
+ * Counts events about the client's VRAM budget. The replay goes on as before, where a game would
+ * lower its texture quality.
+ */
 static void events_count(struct engine *e)
 {
 	struct drm_pagoda_event news[8];
@@ -447,7 +472,10 @@ static void events_count(struct engine *e)
 	}
 }
 
-/* The first client has a rival, if there shall be one. */
+/*
+ * At the end of a frame: client 0 starts the rival at the end of frame @rival_from, has it use its
+ * memory after each frame, and stops it at the end of @rival_to. Does nothing without --rival.
+ */
 static int rival_step(struct engine *e)
 {
 	const struct replay_options *o = e->options;
@@ -583,7 +611,10 @@ static int verify_all(struct engine *e)
 	return ret;
 }
 
-/* What the client has of VRAM that isn't its allocations': page tables and save areas. */
+/*
+ * Sets the result's @beside: what the client uses of VRAM but for its allocations, which is page
+ * tables and save areas.
+ */
 static int measure_beside(struct engine *e)
 {
 	struct drm_pagoda_query_memory_info info;

@@ -10,7 +10,10 @@
 #include "../../../include/uapi/linux/virtio_pagoda.h"
 #include "gpu.h"
 
-/* Commands and results of a slot: the largest command is room for a result and more. */
+/*
+ * Of a slot: most reads; bytes of the commands of one write, of all commands, and of commands and
+ * results.
+ */
 #define READS_MAX	4096u
 #define WRITE_BYTES	(sizeof(struct virtio_pagoda_fill_words) + \
 			 sizeof(struct virtio_pagoda_copy) + sizeof(struct virtio_pagoda_store))
@@ -18,8 +21,9 @@
 #define SLOT_BYTES	(PROGRAM_BYTES + READS_MAX * sizeof(uint64_t))
 
 /*
- * Addresses begin where the largest page that could be used does. Small allocations share page
- * tables: one for each would be a good part of what is in VRAM.
+ * Alignment of addresses: allocations of 2 MiB and more begin where a page of 2 MiB can be used.
+ * Smaller ones begin at multiples of 64 KiB, so that they share page tables: one for each would be
+ * a good part of what is in VRAM.
  */
 #define LARGE_PAGE	(2 * PAGODA_MIB)
 #define MIDDLE_PAGE	(64 * PAGODA_KIB)
@@ -34,7 +38,10 @@ int gpu_is_there(int fd)
 	return ret ? ret : (info.features & needed) == needed;
 }
 
-/* What the program and its results are in is private, so that no batch has to name it. */
+/*
+ * Creates the slots' programs and results, in an allocation that is private to the VM, so that no
+ * batch has to name it. Returns 0 or a negative errno.
+ */
 static int memory_make(struct gpu *gpu)
 {
 	uint64_t address;
@@ -122,7 +129,7 @@ void gpu_read(struct gpu_slot *slot, const struct gpu_read *read, uint64_t addre
 	uint32_t n = slot->count++;
 
 	slot->reads[n] = *read;
-	/* A command that isn't executed hasn't found it. */
+	/* A wrong result, which stays if the command isn't executed. */
 	slot->results[n] = ~read->expected;
 	pagoda_reduce(&slot->program, VIRTIO_PAGODA_REDUCE_HASH, read->size / sizeof(uint32_t),
 		      address, slot->address + n * sizeof(*slot->results), 0);

@@ -20,7 +20,10 @@ struct gpu_read {
 	uint32_t id;
 };
 
-/* @results: the hash that each of @count reads found, which the GPU has at @address. */
+/*
+ * @reads, @results: the @count reads, and the hashes that they found, which the GPU writes at
+ *	@address
+ */
 struct gpu_slot {
 	struct pagoda_program program;
 	struct gpu_read *reads;
@@ -39,24 +42,33 @@ struct gpu {
 	int fd;
 };
 
-/* Whether the device has page tables and executes commands, or a negative errno. */
+/* Returns 1 if the device has page tables and executes commands, 0 if not, or a negative errno. */
 int gpu_is_there(int fd);
 
 int gpu_open(struct gpu *gpu, int fd);
 void gpu_close(struct gpu *gpu);
 
-/* Gives an allocation an address for as long as it is there. */
+/*
+ * Binds an allocation at an address of its own, *@address, until the allocation is freed. Returns 0
+ * or a negative errno.
+ */
 int gpu_bind(struct gpu *gpu, uint32_t handle, uint64_t size, uint64_t *address);
 
 /* Empties a slot whose batch is done. */
 void gpu_begin(struct gpu_slot *slot);
-/* Whether another read or write fits. */
+/* Returns whether another read or write fits into the slot. */
 bool gpu_has_room(const struct gpu_slot *slot);
 void gpu_read(struct gpu_slot *slot, const struct gpu_read *read, uint64_t address);
-/* Fills @size bytes with @word, then 8 bytes at @offset with @mark. */
+/*
+ * Appends commands that fill @size bytes at @address with @word, then 8 bytes at @offset from there
+ * with @mark.
+ */
 void gpu_write(struct gpu_slot *slot, uint64_t address, uint64_t size, uint32_t word,
 	       uint64_t offset, uint32_t mark);
-/* Has the slot executed with @count allocations resident; signals @point of @syncobj. */
+/*
+ * Submits the slot's program as a job, which has @count allocations resident and signals @point of
+ * @syncobj. Returns 0 or a negative errno.
+ */
 int gpu_submit(struct gpu *gpu, const struct gpu_slot *slot,
 	       const struct drm_pagoda_submit_entry *entries, uint32_t count, uint32_t syncobj,
 	       uint64_t point);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * replay: runs a residency trace of a real program against the device and verifies every byte:
- * the GPU does at every use, the CPU when something is read back and at the end.
+ * replay: runs a residency trace of a real program against the device and verifies every byte: the
+ * GPU does at every use as a source, the CPU when something is read back and at the end.
  *
- * A VRAM size is a parameter of the software GPU's module, so a run has two halves: `replay
- * --plan` says which VRAM a fraction of the trace's largest frame is, the caller loads the
- * modules with it, and the same command without --plan replays.
+ * A VRAM size is a parameter of the software GPU's module, so a run has two halves: `replay --plan`
+ * says which VRAM a fraction of the trace's largest frame is, the caller loads the modules with it,
+ * and the same command without --plan replays.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,10 @@
 #include "lib/pagoda_lib.h"
 #include "replay.h"
 
-/* Below that the module's granularity of a MiB would make a fraction something else. */
+/*
+ * Least VRAM that sizes are scaled for: in less, rounding to whole MiB, the unit of the module's
+ * parameter, would change the fraction.
+ */
 #define SMALLEST_VRAM	(16 * PAGODA_MIB)
 #define CLIENTS_MAX	64
 
@@ -76,7 +79,7 @@ static double fraction(const char *text)
 	return value;
 }
 
-/* FROM:TO */
+/* Parses FROM:TO, two numbers of frames, the second higher than the first. */
 static void parse_rival(char *text, struct replay_options *o)
 {
 	char *to = strchr(text, ':');
@@ -161,8 +164,9 @@ static uint64_t planned_mb(const struct plan *plan, double vram)
 }
 
 /*
- * Scales @trace as the options say, or so that VRAM is large enough. The largest frame is that
- * of the whole trace, so that a short run means the same VRAM as a long one.
+ * Scales @trace by --scale, or, with --vram, so that VRAM is at least SMALLEST_VRAM; cuts @trace to
+ * --frames; and fills in @plan. The largest frame is that of the whole trace, so that a short run
+ * means the same VRAM as a long one. Returns 0 or -ENOMEM.
  */
 static int plan_make(struct trace *trace, const struct replay_options *o, struct plan *plan)
 {
@@ -189,7 +193,10 @@ static int plan_print(const struct trace *trace, const struct plan *plan)
 	return 0;
 }
 
-/* A replay against another VRAM than the one asked for would be a wrong answer. */
+/*
+ * Returns -EINVAL after a message if --vram was given and VRAM isn't as planned: the result would
+ * be for another fraction. Else 0, or another negative errno.
+ */
 static int plan_check(int fd, const struct plan *plan, const struct replay_options *o)
 {
 	struct drm_pagoda_segment_info vram;
@@ -202,7 +209,7 @@ static int plan_check(int fd, const struct plan *plan, const struct replay_optio
 	return -EINVAL;
 }
 
-/* What is going to be replayed; residency.py reads it too. */
+/* Prints what is going to be replayed: a line that residency.py reads, too. */
 static void plan_report(const struct trace *trace, const struct replay_options *o,
 			const struct plan *plan, int fd)
 {
@@ -217,7 +224,7 @@ static void plan_report(const struct trace *trace, const struct replay_options *
 	fflush(stdout);
 }
 
-/* A page of an allocation that couldn't be provided. */
+/* Ends the process: the driver couldn't provide a page of a mapped allocation. */
 static void on_bus_error(int number)
 {
 	static const char text[] = "replay: an access through mmap failed (SIGBUS)\n";
@@ -349,7 +356,7 @@ int main(int argc, char **argv)
 
 	parse_options(argc, argv, &options);
 	signal(SIGBUS, on_bus_error);
-	/* A rival that died is told by its status. */
+	/* A write to a rival that died returns EPIPE instead of ending this process. */
 	signal(SIGPIPE, SIG_IGN);
 	ret = trace_load(&trace, options.path);
 	if (ret)

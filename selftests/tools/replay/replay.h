@@ -8,10 +8,13 @@
 
 #include "trace.h"
 
-/* A submission names at most this part of VRAM, so that a few can be in flight. */
+/* A batch names at most VRAM divided by this, so that a few batches can be in flight. */
 #define REPLAY_BATCH_PART	4
 
-/* @rival_from, @rival_to: frames from which to which another program wants VRAM too; 0: none */
+/*
+ * Options, as usage_text in replay.c explains them.
+ * @rival_from, @rival_to: frames after which the rival begins to use VRAM and ends; 0: no rival
+ */
 struct replay_options {
 	const char *path;
 	double vram;
@@ -30,14 +33,15 @@ struct replay_options {
 /*
  * What a client did. Lives in memory shared with its parent.
  * @reads, @writes: uses that the GPU executed, as a source or a destination
- * @hashed: bytes that these reads read
- * @misplaced: allocations of a batch that weren't where the GPU can use them after the point
+ * @hashed: bytes that these reads read; @uploaded: bytes that the CPU wrote, @checked: compared
+ * @misplaced: allocations of a submitted batch that weren't where the GPU can use them
  * @mismatches: bytes that were wrong; all of an allocation whose hash was
- * @retries: a batch was refused because others use the memory
- * @beside: bytes of VRAM it had in the end that weren't its allocations'
- * @trims: times it was told to use less VRAM; @budgets: that its budget there changed
- * @stall_ns: waiting for points; @call_ns: submitting; @upload_ns and @check_ns: CPU access,
- *	and making what is expected
+ * @retries: times that a batch was refused because others use the memory
+ * @beside: bytes of VRAM in the end for page tables and save areas
+ * @trims, @budgets: events to use less VRAM, and of a changed VRAM budget
+ * @stall_ns: time of waiting for points; @call_ns: of submitting; @upload_ns: of CPU writes;
+ *	@check_ns: of CPU reads, and of making what is expected
+ * @done: the end of the trace was reached
  */
 struct replay_result {
 	uint64_t frames;
@@ -62,8 +66,8 @@ struct replay_result {
 };
 
 /*
- * Replays @trace as client number @client and verifies it. Returns 0 when it got to the end,
- * whatever the verification said, or a negative errno after a message.
+ * Replays @trace as client number @client and verifies it. Returns 0 if the end was reached, even
+ * if something was wrong, which @result tells; else a negative errno.
  */
 int replay_run(const struct trace *trace, const struct replay_options *options,
 	       unsigned int client, struct replay_result *result);

@@ -24,7 +24,11 @@ static int rival_make(int fd, uint32_t *handles)
 	return ret;
 }
 
-/* A byte a use; several that came meanwhile are one. That others are in the way is no failure. */
+/*
+ * The rival process: makes its allocations resident for each read of @pipe, which takes all bytes
+ * that came meanwhile. A refusal because others use the memory is no failure. Returns the exit
+ * status.
+ */
 static int rival_main(int pipe)
 {
 	uint32_t handles[PIECES];
@@ -32,7 +36,7 @@ static int rival_main(int pipe)
 	int fd = pagoda_open(), ret;
 
 	ret = fd < 0 ? fd : rival_make(fd, handles);
-	/* Its events show in the trace of its event file, which it never reads. */
+	/* Never read: tracepoints tell budgets only of clients with such a file. */
 	if (!ret)
 		ret = pagoda_events(fd, DRM_PAGODA_EVENTS_NONBLOCK);
 	ret = ret < 0 ? ret : 0;

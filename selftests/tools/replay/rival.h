@@ -5,16 +5,22 @@
 
 #include <sys/types.h>
 
-/* @pipe: it uses its memory for each byte, and gives it back at the end; -1: there is none. */
+/*
+ * @pipe: the rival makes its memory resident for each byte written here, and exits when the pipe is
+ *	closed; -1: there is no rival
+ */
 struct rival {
 	pid_t pid;
 	int pipe;
 };
 
-/* Both return 0 or a negative errno. */
+/* Starts the rival; has it use its memory. Both return 0 or a negative errno. */
 int rival_start(struct rival *rival);
 int rival_use(struct rival *rival);
-/* Waits for it; -EIO if something of its failed but for want of room. */
+/*
+ * Closes the pipe and waits for the rival's exit. Returns 0, -EIO if the rival failed for another
+ * reason than want of room, or another negative errno.
+ */
 int rival_stop(struct rival *rival);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Parser of residency traces. A trace is refused whole at the first line that breaks a rule of
- * the format: a replay of something else than what was recorded would prove nothing.
+ * Parser of residency traces, and functions that scale, cut and measure a trace. A trace is refused
+ * whole at the first line that breaks a rule of the format: a replay of something else than what
+ * was recorded would prove nothing.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include "lib/pagoda_lib.h"
 #include "trace.h"
 
-/* Bytes of an ID that isn't allocated (now). */
+/* Size, in struct parser, of an ID that isn't allocated yet or any more. */
 #define DEAD	0
 
 struct parser {
@@ -29,7 +30,10 @@ static int refuse(const struct parser *p, const char *why)
 	return -EINVAL;
 }
 
-/* Reads a space and a decimal number; NULL if there is none. */
+/*
+ * Reads a space and a decimal number. Returns what follows, or NULL if @at is NULL or there is
+ * none.
+ */
 static const char *number(const char *at, uint64_t *value)
 {
 	char *end;
@@ -268,7 +272,7 @@ static int by_bytes(const void *a, const void *b)
 	return first < second ? -1 : first > second;
 }
 
-/* Sorts @frames. */
+/* Returns the given percentile of @count numbers, 0 if there are none. Sorts @frames. */
 static uint64_t percentile(uint64_t *frames, uint32_t count, unsigned int percent)
 {
 	uint64_t at = (uint64_t)count * percent / 100;
@@ -279,7 +283,9 @@ static uint64_t percentile(uint64_t *frames, uint32_t count, unsigned int percen
 	return frames[at < count ? at : count - 1];
 }
 
-/* @frames: room for one number a frame and what comes behind the last. */
+/*
+ * Fills in @demand. @frames: zeros, for the bytes used in each frame and in what follows the last.
+ */
 static void measure(const struct trace *trace, struct seen *seen, uint64_t *frames,
 		    struct trace_demand *demand)
 {

@@ -15,7 +15,7 @@ enum trace_type {
 	TRACE_FREE = 'd',
 };
 
-/* What an allocation is in the program. */
+/* What an allocation is in the program: texture, buffer, renderbuffer, framebuffer attachment. */
 enum trace_kind {
 	TRACE_TEX,
 	TRACE_BUF,
@@ -24,8 +24,8 @@ enum trace_kind {
 };
 
 /*
- * One line. @offset and @length: of a write; @length: bytes of an allocation. Scaled.
- * @flag: of a use, 1 = as a destination; of an allocation, its enum trace_kind.
+ * One line of the trace. @offset and @length: of a write; @length: bytes of an allocation.
+ * @flag: of a use, 1 = as a destination; of an allocation, its enum trace_kind
  */
 struct trace_event {
 	uint8_t type;
@@ -35,7 +35,10 @@ struct trace_event {
 	uint64_t length;
 };
 
-/* @frames counts the ends of frames; @max_id is the highest ID. */
+/*
+ * @count: of @events, in the order of the lines; @frames: number of frames' ends; @max_id: the
+ *	highest ID
+ */
 struct trace {
 	char name[64];
 	struct trace_event *events;
@@ -45,18 +48,20 @@ struct trace {
 	uint32_t frames;
 };
 
-/* Bytes of a page; allocations are whole ones. */
+/* Bytes of a page; an allocation takes whole pages. */
 #define TRACE_PAGE	4096
 
-/* What an allocation of @length bytes takes. */
+/* Returns the bytes that an allocation of @length bytes takes. */
 static inline uint64_t trace_pages(uint64_t length)
 {
 	return (length + TRACE_PAGE - 1) / TRACE_PAGE * TRACE_PAGE;
 }
 
 /*
- * Most bytes of page-rounded allocations used in one frame, the 95th percentile of that over
- * the frames, the largest allocation, and most bytes allocated at once.
+ * @working_set: most bytes of allocations, in whole pages, used in one frame
+ * @usual: 95th percentile, over the frames, of bytes used in a frame
+ * @largest: bytes of the largest allocation
+ * @live: most bytes allocated at once
  */
 struct trace_demand {
 	uint64_t working_set;
@@ -66,8 +71,8 @@ struct trace_demand {
 };
 
 /*
- * Reads a trace. Every rule of the format is checked: -EINVAL after a line that says where.
- * The name is the file's without directory and without ".rtrace".
+ * Reads a trace. Every rule of the format is checked: returns -EINVAL after a message with the line
+ * that breaks one. The trace's name is the file's without directory and without ".rtrace".
  */
 int trace_load(struct trace *trace, const char *path);
 void trace_unload(struct trace *trace);
@@ -75,13 +80,13 @@ void trace_unload(struct trace *trace);
 /* Appends an event, which isn't checked; 0 or -ENOMEM. */
 int trace_add(struct trace *trace, const struct trace_event *event);
 
-/* What the trace asks of a GPU; 0 or -ENOMEM. */
+/* Fills in what the trace asks of a GPU. Returns 0 or -ENOMEM. */
 int trace_measure(const struct trace *trace, struct trace_demand *demand);
 
-/* Leaves the first @frames frames (0: all). */
+/* Removes all events after the first @frames frames; none if @frames is 0. */
 void trace_cut(struct trace *trace, unsigned int frames);
 
-/* Multiplies all sizes and offsets. */
+/* Multiplies all sizes and offsets by @scale. */
 void trace_scale(struct trace *trace, unsigned int scale);
 
 #endif

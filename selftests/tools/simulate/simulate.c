@@ -17,13 +17,13 @@
 #include "lib/pagoda_lib.h"
 #include "simulate_report.h"
 
-/* What --moved asks for: a share of the bytes, beside the part of VRAM below. */
+/* --moved allows for a difference of this share of the simulated bytes plus this part of VRAM. */
 #define AGREEMENT	0.05
 #define AGREEMENT_VRAM	0.25
 
 static const unsigned int percents[] = { 25, 50, 75 };
 
-/* Small programs of --prove. */
+/* Number of small programs that --prove checks. */
 #define PROVEN		1000
 
 static const char usage_text[] =
@@ -162,14 +162,16 @@ static void parse_options(int argc, char **argv, struct options *o)
 		usage(2);
 	if (o->beside && o->beside >= o->vram_mb * PAGODA_MIB)
 		usage(2);
-	/* What moved it was one program, in one VRAM. */
+	/* --moved is of one program, in one VRAM. */
 	if (o->moved && (optind != argc - 1 || !o->vram_mb || o->patterns))
 		usage(2);
 }
 
 /*
- * The driver has page tables in VRAM and frees what is closed when TTM does: it isn't the same. And
- * what is in VRAM after a short program is a matter of chance.
+ * Prints by how much the driver's bytes differ from the simulated ones. Returns -ERANGE if that is
+ * too much, see AGREEMENT, else 0. The two can't agree wholly: the driver has page tables in VRAM,
+ * too, and frees what is closed when TTM does; and after a short program it is a matter of chance
+ * what is left in VRAM.
  */
 static int check_agreement(const struct options *o, const struct sim_result *result)
 {
@@ -196,7 +198,10 @@ static double processor_time(void)
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
-/* Runs it, and adds the processor time that it takes to @seconds. */
+/*
+ * Simulates @script with @choice, and adds the processor time of that to *@seconds. Returns as
+ * sim_run().
+ */
 static int run_timed(const struct sim_script *script, const struct sim_choice *choice,
 		     struct sim_result *result, double *seconds)
 {
@@ -207,7 +212,11 @@ static int run_timed(const struct sim_script *script, const struct sim_choice *c
 	return ret;
 }
 
-/* The policy, with more and more frames queued: as many of each client. */
+/*
+ * Simulates the policy with 0 to SIM_QUEUED frames queued, and with those of sim_depths; each
+ * client has as many. Adds the processor time without queue to @seconds[1], that with SIM_QUEUED to
+ * @seconds[2]. Returns 0 or a negative errno.
+ */
 static int run_policy(struct sim_row *row, const struct sim_script *script,
 		      struct sim_choice *choice, double *seconds)
 {
@@ -283,7 +292,10 @@ static int simulate_row(struct options *o, const struct trace *trace, struct sim
 	return ret;
 }
 
-/* The policy alone, as the driver has run it. */
+/*
+ * For --moved: simulates only the policy without queue, as the driver was run, and compares.
+ * Returns 0 or a negative errno.
+ */
 static int simulate_moved(const struct options *o, const struct trace *trace, uint64_t vram)
 {
 	const struct sim_choice choice = {
@@ -302,7 +314,11 @@ static int simulate_moved(const struct options *o, const struct trace *trace, ui
 	return ret ? ret : check_agreement(o, &result);
 }
 
-/* The frames of the whole trace count, so that a short run means the same VRAM as a long one. */
+/*
+ * Simulates @trace in the VRAM of --vram-mb, or in several parts of what its largest and its
+ * 95th-percentile frame need. These frames are of the whole trace, so that --frames doesn't change
+ * VRAM. Returns 0 or a negative errno.
+ */
 static int simulate(struct options *o, struct trace *trace, enum sim_kind kind)
 {
 	struct sim_row row = {
@@ -347,7 +363,10 @@ static int simulate_patterns(struct options *o)
 	return ret;
 }
 
-/* What each client can have of @vram: as much as the others, or as its largest frame needs. */
+/*
+ * Sets @shares to each client's part of @vram. A client whose largest frame needs no more than an
+ * equal part gets what the frame needs; the other clients share the rest equally.
+ */
 static void fair_shares(uint64_t *shares, const uint64_t *needs, unsigned int count, uint64_t vram)
 {
 	unsigned int n, open = count;
@@ -372,7 +391,10 @@ static void fair_shares(uint64_t *shares, const uint64_t *needs, unsigned int co
 			shares[n] = left / open;
 }
 
-/* Time is taken as bytes that jobs use and bytes that are moved for them. */
+/*
+ * Returns a client's time, measured in bytes: those that its jobs use plus those moved for the
+ * jobs.
+ */
 static double time_of(const struct sim_result *result, unsigned int client)
 {
 	return (double)result->used_by[client] + result->moved_for[client];
@@ -447,7 +469,10 @@ static int simulate_at_once(struct options *o, const struct trace * const *trace
 	return ret;
 }
 
-/* Each trace with those that follow, the first again after the last. */
+/*
+ * Simulates each trace together with the next one, and with the next three; behind the last trace
+ * comes the first again. Returns 0 or a negative errno.
+ */
 static int simulate_together(struct options *o, const struct trace *traces, unsigned int count)
 {
 	const struct trace *at_once[SIM_CLIENTS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a residency trace moves between VRAM and system memory under the driver's rules, and a
- * choice of policies for what leaves. See simulate_run.c for the rules.
+ * What a residency trace moves between VRAM and system memory under the driver's rules, with a
+ * choice of policies for what leaves; and bounds of that. See simulate_run.c for the rules.
  */
 #ifndef PAGODA_SIMULATE_H
 #define PAGODA_SIMULATE_H
@@ -19,8 +19,8 @@ enum sim_type {
 };
 
 /*
- * One step: @count of sim_script.uses from @first on; one of them unless it is a submission.
- * @offset, @length: bytes that the CPU writes; @length is 0 if it only reads
+ * One step: @count of sim_script.uses, from index @first on; a touch or free has one.
+ * @offset, @length: bytes that the CPU writes in a touch; @length is 0 if the CPU only reads
  * @frame: number of frames that ended before
  */
 struct sim_step {
@@ -34,7 +34,7 @@ struct sim_step {
 
 /*
  * An allocation in a step. @writes: the GPU writes all of it.
- * @next: the step that uses or frees the same allocation next, or SIM_NEVER
+ * @next: the next step that submits or frees the allocation, touches left out, or SIM_NEVER
  */
 struct sim_use {
 	uint32_t id;
@@ -43,8 +43,9 @@ struct sim_use {
 };
 
 /*
- * What the driver is asked for, in order. @sizes: bytes in VRAM of each ID, 0 = not for VRAM.
- * @clients: the client of @nr_clients that each ID is of; NULL = there is only one
+ * What the driver is asked for: @steps, in order, and their @uses.
+ * @sizes: bytes that each ID takes in VRAM, 0 = larger than VRAM, so never there
+ * @clients: client of each ID, less than @nr_clients; NULL = there is only one
  */
 struct sim_script {
 	struct sim_step *steps;
@@ -62,7 +63,7 @@ struct sim_script {
 
 #define SIM_NEVER	UINT32_MAX
 
-/* Bytes of a piece, of which system memory's copy is up to date or isn't. */
+/* Bytes of a piece: for each piece in VRAM is known whether it was written since the move there. */
 #define SIM_PIECE	(64 * 1024ull)
 
 enum sim_chooser {
@@ -73,10 +74,14 @@ enum sim_chooser {
 };
 
 /*
- * Bytes and number of moves. @uploads: bytes of @in that weren't in VRAM before: what the CPU wrote
- * to system memory as new content of a whole allocation
- * @evicted: bytes of what left; @good: of them, those that sim_choice.worth says had better leave
- * @moved_for: bytes moved both ways for each client's submissions; @used_by: bytes they name
+ * @in, @out: bytes copied to VRAM and from VRAM; @page_ins: allocations that came from system
+ *	memory, @evictions: allocations that left, copied or not
+ * @uploads: bytes of @in that are new content: of allocations that never were in VRAM, or whose
+ *	content the CPU has replaced as a whole in system memory
+ * @evicted: size of the allocations evicted; @good: likewise, of those for which sim_choice.worth
+ *	says that they had better leave
+ * @moved_for: bytes moved both ways for each client's submissions; @used_by: size of the
+ *	allocations that these name
  */
 struct sim_result {
 	uint64_t in;
@@ -90,14 +95,18 @@ struct sim_result {
 	uint64_t used_by[SIM_CLIENTS];
 };
 
-/* What the replay asks of a driver with @vram bytes; 0 or -ENOMEM. */
+/*
+ * Makes the script of what the replay asks of a driver with @vram bytes of VRAM. Returns 0 or
+ * -ENOMEM.
+ */
 int sim_script_make(struct sim_script *script, const struct trace *trace, uint64_t vram);
 void sim_script_free(struct sim_script *script);
 
 /*
- * @queued: number of frames that are queued behind the one that is executed, which the policy is
- *	told of
- * @worth: what sim_bound() says; NULL = not known
+ * @vram: bytes of VRAM
+ * @queued: number of frames that are queued behind the one that is executed, whose uses the policy
+ *	is told of
+ * @worth: as sim_bound() sets it; NULL = not known
  * @copies_all: what leaves is copied out even if it wasn't written
  */
 struct sim_choice {
@@ -108,51 +117,65 @@ struct sim_choice {
 	bool copies_all;
 };
 
-/* What it moves; 0 or -ENOMEM. */
+/* Simulates @script, and sets @result to what is moved. Returns 0 or a negative errno. */
 int sim_run(const struct sim_script *script, const struct sim_choice *choice,
 	    struct sim_result *result);
 
 /*
- * Bytes that are moved at least, whatever is chosen, see simulate_bound.c; 0 or -ENOMEM. Sets
- * @worth of each use after which the allocation had better stay until it is used again.
+ * Sets *@moved to bytes that are moved at least, whatever is chosen, see simulate_bound.c; and, by
+ * index in sim_script.uses, @worth to whether the allocation had better stay in VRAM until its next
+ * use. Returns 0 or -ENOMEM.
  */
 int sim_bound(const struct sim_script *script, uint64_t vram, uint64_t *moved, uint8_t *worth);
 
 /*
- * Bytes, but for what the CPU made new, that are to be expected at least of a choice that knows
- * @queued frames ahead, see simulate_blind.c; 0 or -ENOMEM.
+ * Sets *@moved to the bytes that a choice which knows @queued frames ahead is expected to move at
+ * least, see simulate_blind.c, without the first move to VRAM of what the CPU wrote. Returns 0 or
+ * -ENOMEM.
  */
 int sim_blind(const struct sim_script *script, uint64_t vram, unsigned int queued, uint64_t *moved);
 
-/* Bytes that an optimum moves that isn't bound to the driver's rules; 0 or -ENOMEM. */
+/*
+ * Sets *@moved to the bytes that an optimum moves which isn't bound to the driver's rules, see
+ * simulate_whole.c. Returns 0 or -ENOMEM.
+ */
 int sim_whole(const struct trace *trace, uint64_t vram, uint64_t *moved);
 
 /*
- * Programs that are in no file, see simulate_patterns.c: the name of one, NULL = there are only
- * so many; and its trace, 0 or -ENOMEM.
+ * Invented programs, see simulate_patterns.c. sim_pattern_name() returns the name of program number
+ * @pattern, from 0 on, or NULL if there are fewer; sim_pattern_make() makes the trace of the
+ * program, and returns 0 or -ENOMEM.
  */
 const char *sim_pattern_name(unsigned int pattern);
 int sim_pattern_make(struct trace *trace, unsigned int pattern);
 
 /*
- * @count programs at once, as one trace, and the client that each ID is of, to be freed by the
- * caller; 0 or -ENOMEM.
+ * Makes one trace, @merged, of @count programs that run at once, and an array *@clients, to be
+ * freed by the caller, with the client of each ID. Returns 0 or -ENOMEM.
  */
 int sim_together_make(struct trace *merged, uint8_t **clients, const struct trace * const *traces,
 		      unsigned int count);
 
-/* A program of at most SIM_EXACT_IDS allocations, and the VRAM for it; 0 or -ENOMEM. */
+/* Most allocations of a program that sim_small_make() makes and sim_exact() takes. */
 #define SIM_EXACT_IDS	6
 
+/*
+ * Makes the trace of small program number @number, and sets *@vram to the VRAM that it is run in.
+ * Returns 0 or -ENOMEM.
+ */
 int sim_small_make(struct trace *trace, unsigned int number, uint64_t *vram);
 
-/* The least bytes that such a program can move, by trying everything; 0 or a negative errno. */
+/*
+ * Sets *@moved to the least bytes that a program can move, found by trying everything. Returns 0,
+ * -E2BIG if the program has too many allocations, or -ENOMEM.
+ */
 int sim_exact(const struct sim_script *script, uint64_t vram, uint64_t *moved);
 
 /*
- * Compares the bound with the exact minimum, and that with what each chooser moves, for @count
- * small programs; and sim_blind() with what they move of all programs that are alike. 0, -ERANGE
- * after a message if one is lower than it can be, or -ENOMEM.
+ * Checks for @count small programs that sim_bound() isn't higher than sim_exact(), nor sim_exact()
+ * higher than what any chooser moves; and that on average over programs that are alike sim_blind()
+ * isn't higher than what choosers move that don't know the later frames. Returns 0, -ERANGE after a
+ * message if a bound is too high, or another negative errno.
  */
 int sim_prove(unsigned int count);
 

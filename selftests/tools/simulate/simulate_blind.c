@@ -3,13 +3,14 @@
  * Bytes that a choice can be expected to move at least if it doesn't know the future behind the
  * queued frames: what has looked alike so far can't be told apart, however clever the choice is.
  *
- * Allocations that the same frame uses first, and only once, that have one size, were both written
- * or not by CPU and GPU, and aren't used by the frames queued behind, are alike. If together they
- * don't fit into VRAM, the rest has left when the frame ends. A byte of it was copied out if the
- * GPU wrote it, and comes back as often as one of those that are alike is used again: on average
- * over all programs that do the same up to there, and then use others of those that are alike. At
- * best, those leave of which the fewest are used again. An allocation counts in one frame only, so
- * that the bytes of all frames add up. Whatever else is moved is left out.
+ * The allocations that a frame uses first, in one submission each, and that no frame queued by then
+ * uses, are in sets: alike are those of one size that the CPU touched before or didn't, and that
+ * the submission writes or doesn't. If all sets of a frame together don't fit into VRAM, the rest
+ * has left when the frame ends. A byte of the rest was copied out if its set was written, and comes
+ * back with the probability with which an allocation of its set is used again: on average over all
+ * programs that do the same up to there, and then use others of the set. At best, the sets whose
+ * bytes cost least leave first. An allocation counts in one frame only, so that the bytes of all
+ * frames add up. Whatever else is moved is left out.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,10 +20,10 @@
 #include "simulate.h"
 
 /*
- * An allocation. @frame: frame that uses the allocation first, with @uses submissions
+ * An allocation. @frame: frame that uses the allocation first, in @uses submissions
  * @used: a submission uses the allocation; @writes: the first such submission writes to it
  * @touched: the CPU touched the allocation before that submission
- * @again: a later frame uses the allocation; @soon: one does that is queued during @frame
+ * @again: a later frame uses the allocation; @soon: such a frame is queued during @frame
  */
 struct item {
 	uint64_t size;

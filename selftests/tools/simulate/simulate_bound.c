@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A number of bytes below which nothing can be moved, whatever leaves when: proven, not searched.
+ * A lower bound of the bytes that are moved, whatever leaves when: proven, not searched.
  *
- * Between two uses of an allocation it stays in VRAM or doesn't. If it doesn't, its bytes come
- * back; and if it was written, at least one time until it is written again its bytes were copied
- * out, which is counted where that is most likely: in the longest time between two uses. The stays
- * that a submission falls into and the allocations that it names fit into VRAM together. Let room
- * at the time of each submission have a price, whichever. Then no choice of stays can save more
- * than
+ * Between two uses an allocation stays in VRAM or doesn't. If it doesn't, its bytes come back; and
+ * if it was written, its bytes are copied out at least once until it is written again, which is
+ * counted for the longest of the times between its uses. The stays that a submission falls into and
+ * the allocations that it names fit into VRAM together. Let room at the time of each submission
+ * have a price, whatever the prices are. Then no choice of stays can save more than
  *
- *	sum over submissions of price * (VRAM - what it names)
+ *	sum over submissions of price * (VRAM - what the submission names)
  *	+ sum over stays of bytes * max(0, what a byte saves - prices during the stay)
  *
- * (weak duality of linear programs). Good prices are those of an optimum that may keep parts of
- * allocations (simulate_flow.c). It is searched for in windows of time, one after the other, each
- * twice: the sum above holds for all prices, so a bad search makes the bound lower, not wrong.
+ * (weak duality of linear programs), and the bound is what is moved without any stay, less this
+ * sum. Good prices are those of an optimum that may keep parts of allocations (simulate_flow.c).
+ * Such prices are searched for in windows of time, one after the other, each twice: the sum above
+ * holds for all prices, so a bad search makes the bound lower, not wrong.
  *
  * What the CPU writes while an allocation is in VRAM is left out, which makes the bound lower, too.
  */
@@ -27,7 +27,7 @@
 #include "simulate.h"
 #include "simulate_flow.h"
 
-/* Submissions of a window, of which the first half is done with when the next one begins. */
+/* Number of submissions in a window; the next window begins in the middle of it. */
 #define WINDOW		128
 
 #define ROUNDS		2
@@ -35,10 +35,11 @@
 #define NONE		SIZE_MAX
 
 /*
- * An allocation on the way through the script.
- * @use: the last use, NONE = not yet; @time: of that one
- * @chain: of the stays since it was last written, the longest; NONE = there is none, or @written
- *	is false
+ * What is known of an allocation at a step of the script.
+ * @use: index of the allocation's last use, NONE = not used yet; @time: number of its submission
+ * @chain: index of the allocation's longest stay since the last write, whose gain has the copy out;
+ *	NONE = there is none, or @written is false
+ * @written: a submission wrote to the allocation; @touched: the CPU touched the allocation
  */
 struct track {
 	size_t use;
@@ -49,9 +50,11 @@ struct track {
 };
 
 /*
- * @stays: by their beginning; @uses: the use that each begins with
- * @prices: of each time; @sums: of all before
- * @moved: what has to be moved in any case
+ * @stays: in the order in which they end; @uses: index of the use before each
+ * @room: by time, VRAM less what the submission names; a time is the number of a submission
+ * @prices: by time, of a byte of room; @sums: by time, of all prices before
+ * @window: stays of the window whose prices are searched for
+ * @moved: bytes that have to be moved in any case
  */
 struct bound {
 	const struct sim_script *script;
@@ -73,7 +76,11 @@ static uint32_t span(const struct sim_stay *stay)
 	return stay->end - stay->first;
 }
 
-/* From the last use of an allocation to @end, which brings it back if it is @wanted. */
+/*
+ * Adds the stay of an allocation between its last use and time @end, unless no time lies between.
+ * The stay gains the way back if the allocation is used at @end (@wanted), and the copy out if no
+ * other stay since the last write is as long.
+ */
 static void stay_add(struct bound *b, uint32_t id, uint32_t end, bool wanted)
 {
 	struct track *track = &b->tracks[id];
@@ -153,7 +160,10 @@ static void sum_prices(struct bound *b)
 		b->sums[t + 1] = b->sums[t] + b->prices[t];
 }
 
-/* Better prices for the times from @from to before @to, those of other times given. */
+/*
+ * Searches for better @prices of the times from @from to before @to; those of other times stay.
+ * Returns 0 or -ENOMEM.
+ */
 static int window_solve(struct bound *b, uint32_t from, uint32_t to)
 {
 	size_t n, count = 0;
@@ -198,7 +208,10 @@ static int solve(struct bound *b)
 	return ret;
 }
 
-/* The sum that the opening comment proves; marks the uses after which it is worth to stay. */
+/*
+ * Returns the bound that the opening comment proves; sets @worth, by use, to whether the stay after
+ * the use gains more than it costs.
+ */
 static uint64_t evaluate(const struct bound *b, uint8_t *worth)
 {
 	int64_t total = b->moved;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The least that can be moved, by trying everything: for programs of a few allocations. A state is
- * what is in VRAM and which of that was written; before each submission any of what it doesn't name
- * may leave, needed or not, which is more than the driver's rules allow.
+ * what is in VRAM and which of that was written. Before each submission any allocations that it
+ * doesn't name may leave, even if no room is needed, which is more than the driver's rules allow.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,8 +15,10 @@
 #define IMPOSSIBLE	UINT64_MAX
 
 /*
- * @least: by state, the least bytes moved to get there; @before: the same, one step ago
- * @known: allocations whose content is in system memory while they aren't in VRAM
+ * @least: by state, the least bytes moved to get there; @before: likewise, before the step
+ * @known: set of allocations that have content, so that coming to VRAM costs their bytes
+ * @bits: number of allocations; a state has a bit of each that is in VRAM, and behind these one of
+ *	each that was written there
  */
 struct exact {
 	const struct sim_script *script;
@@ -52,7 +54,10 @@ static void reach(struct exact *e, uint32_t resident, uint32_t written, uint64_t
 		*least = moved;
 }
 
-/* From a state, all that may leave, and then what the submission names comes and is used. */
+/*
+ * Tries all sets of allocations that may leave in @state; then what the submission names comes, and
+ * of that @writes are written.
+ */
 static void submit_from(struct exact *e, uint32_t state, uint32_t named, uint32_t writes)
 {
 	uint32_t resident = in_vram(e, state), written = state >> e->bits, may = resident & ~named;
@@ -90,7 +95,7 @@ static void step_from(struct exact *e, const struct sim_step *step, uint32_t sta
 	}
 }
 
-/* What is used was known before only if it was touched or used before. */
+/* The allocations of the step have content from now on. */
 static void learn(struct exact *e, const struct sim_step *step)
 {
 	uint32_t n;

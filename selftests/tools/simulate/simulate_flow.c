@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A network simplex for flows along a line. Time t is an arc from node t to node t + 1, and what
- * may stay for a while is an arc from the node where that begins to the one where that ends. As
- * many bytes as there is room flow past each time: along the stays, for which they gain
+ * A network simplex for flows along a line. Node t begins time t, which is the arc of the line to
+ * the next node; a stay is an arc from the node that begins its first time to the node that ends
+ * its last. At each time as many bytes flow as there is room: along the stays, for which they gain
  * something, or along the line, for nothing. The basis is a spanning tree, at first the line
  * itself.
  */
@@ -15,10 +15,13 @@
 
 #define NO_NODE		UINT32_MAX
 
-/* Pivots for each arc after which the prices are taken as they are: any are right for a bound. */
+/* Most pivots per arc; then prices are taken as they are, because any are right for a bound. */
 #define PATIENCE	64
 
-/* @gain: 0 on the line; @capacity: UINT64_MAX on the line. */
+/*
+ * @capacity: most bytes of flow, UINT64_MAX = no limit, on the line; @gain: per byte, 0 on the line
+ * @in_tree: the arc is in the spanning tree
+ */
 struct arc {
 	uint32_t from;
 	uint32_t to;
@@ -29,8 +32,9 @@ struct arc {
 };
 
 /*
- * @arc: to @parent, or from there: then @down is set
- * @potential: gain of what flows from the root to the node, negated
+ * A node of the spanning tree. @child: the first one; @next, @previous: siblings.
+ * @arc: index of the arc between the node and @parent; @down: it leads from @parent to the node
+ * @potential: what a byte gains on its way from the root to the node, negated
  */
 struct node {
 	uint32_t parent;
@@ -51,14 +55,18 @@ struct flow {
 	uint32_t nr_nodes;
 };
 
-/* What limits the flow along a cycle: the arc of @node, or the arc that enters if NO_NODE. */
+/*
+ * What limits the flow along a cycle. @bytes: most that can flow
+ * @node: the arc between the node and its parent has that limit; NO_NODE = the arc that enters has
+ * @at_source: @node is on the source's side of the cycle
+ */
 struct limit {
 	uint64_t bytes;
 	uint32_t node;
 	bool at_source;
 };
 
-/* What a byte more along the arc loses. */
+/* Returns what one byte more along the arc loses; less than 0 if it gains. */
 static int64_t loss(const struct flow *f, const struct arc *arc)
 {
 	return f->nodes[arc->from].potential - f->nodes[arc->to].potential - arc->gain;
@@ -90,7 +98,10 @@ static void detach(struct flow *f, uint32_t node)
 		f->nodes[n->parent].child = n->next;
 }
 
-/* Makes @node, whose subtree is cut off below @top, the top of it, below @parent. */
+/*
+ * Hangs the subtree of @top, which leaves its parent, below @parent: by @arc, at @node, which
+ * becomes the root of the subtree.
+ */
 static void hang(struct flow *f, uint32_t node, uint32_t top, uint32_t parent, uint32_t arc)
 {
 	while (true) {
@@ -106,7 +117,7 @@ static void hang(struct flow *f, uint32_t node, uint32_t top, uint32_t parent, u
 	}
 }
 
-/* Depth and potential of a node and of all below it, from its parent's. */
+/* Sets depth and potential of a node and of all below it, from those of its parent. */
 static void refresh(struct flow *f, uint32_t node)
 {
 	uint32_t count = 0, child;
@@ -135,7 +146,10 @@ static uint32_t meet(const struct flow *f, uint32_t a, uint32_t b)
 	return a;
 }
 
-/* How many bytes more may flow from a node to its parent, or from there. */
+/*
+ * Returns how many bytes more may flow between a node and its parent: to the node if @to_node, else
+ * to the parent.
+ */
 static uint64_t slack(const struct flow *f, const struct node *n, bool to_node)
 {
 	const struct arc *arc = &f->arcs[n->arc];
@@ -175,7 +189,10 @@ static void push(struct flow *f, uint32_t from, uint32_t top, uint64_t bytes, bo
 	}
 }
 
-/* Bytes flow along an arc that isn't in the tree, or back along one that is full. */
+/*
+ * Sends as many bytes as the cycle with the tree allows along an arc that isn't in the tree, or
+ * back if the arc is full. The arc replaces the one in the tree that allows no more.
+ */
 static void pivot(struct flow *f, uint32_t entering)
 {
 	struct arc *arc = &f->arcs[entering];
@@ -209,7 +226,10 @@ static bool gains(const struct flow *f, const struct arc *arc)
 	return arc->flow ? loss(f, arc) > 0 : loss(f, arc) < 0;
 }
 
-/* Takes the best of a block of arcs; ends after a round without one. */
+/*
+ * Pivots the arc of each block that gains most; ends after a round in which no arc gains, or after
+ * PATIENCE pivots per arc.
+ */
 static void improve(struct flow *f)
 {
 	uint64_t pivots = 0, patience = (uint64_t)PATIENCE * f->nr_arcs;

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* @bytes that are worth @gain each if they stay from @first to before @end. */
+/*
+ * @bytes of an allocation that are worth @gain each if they stay from time @first to before @end.
+ */
 struct sim_stay {
 	uint32_t first;
 	uint32_t end;
@@ -15,9 +17,9 @@ struct sim_stay {
 };
 
 /*
- * Chooses what stays, parts of allocations included, so that the sum of gains is the highest with
- * at most @room[t] bytes at any time t < @times. Sets @prices to what a byte of room is worth at
- * each time. 0 or -ENOMEM.
+ * Finds what should stay, parts of allocations included, so that the sum of gains is the highest
+ * with at most @room[t] bytes at any time t < @times. Sets @prices to what one more byte of room is
+ * worth at each time. Returns 0 or -ENOMEM.
  */
 int sim_flow_prices(const struct sim_stay *stays, size_t count, const uint64_t *room,
 		    uint32_t times, int64_t *prices);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which of many is used again last: a binary heap, the highest key first. */
+/* A binary heap of allocations, the highest key first: the one that is used again last. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Invented programs as traces, not recorded ones: what a policy could be wrong about. They are
- * the same in every run. Sizes are those of textures: 64 KiB to 4 MiB, small ones more often.
+ * Invented programs as traces, not recorded ones: what a policy could be wrong about, and small
+ * ones for --prove. They are the same in every run. Sizes are those of textures: 64 KiB to 4 MiB,
+ * small ones more often; 64 to 256 KiB in small programs.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #define FRAMES		400
 #define SET		160
 
-/* @random: state of xorshift64; @ret: of the first event that failed. */
+/* @random: state of xorshift64; @ret: error of the first event that wasn't added, or 0 */
 struct author {
 	struct trace *trace;
 	uint64_t random;
@@ -47,7 +48,7 @@ static void frame(struct author *a)
 	event(a, TRACE_FRAME, 0, 0);
 }
 
-/* A new allocation that the CPU has filled. */
+/* Adds a new allocation, which the CPU fills. Returns its ID. */
 static uint32_t make(struct author *a)
 {
 	uint64_t size = SMALLEST << random_below(a, 1 + random_below(a, 7));
@@ -58,7 +59,7 @@ static uint32_t make(struct author *a)
 	return id;
 }
 
-/* @count of them; returns the first. */
+/* Adds @count allocations as make() does. Returns the ID of the first; the others' follow. */
 static uint32_t make_set(struct author *a, uint32_t count)
 {
 	uint32_t n, first = a->trace->max_id + 1;
@@ -76,7 +77,7 @@ static void use_set(struct author *a, uint32_t first, uint32_t count)
 		use(a, first + n);
 }
 
-/* Every frame the same: what plain LRU is worst at. */
+/* Every frame uses all of the set in the same order: what plain LRU is worst at. */
 static void write_cyclic(struct author *a)
 {
 	uint32_t n, set = make_set(a, SET);
@@ -87,7 +88,7 @@ static void write_cyclic(struct author *a)
 	}
 }
 
-/* Nearly the same: each frame leaves a tenth out and begins elsewhere. */
+/* Nearly cyclic: each frame leaves out a tenth of the set, at random, and begins elsewhere. */
 static void write_ragged(struct author *a)
 {
 	uint32_t n, i, set = make_set(a, SET);
@@ -102,7 +103,7 @@ static void write_ragged(struct author *a)
 	}
 }
 
-/* Nothing can be foreseen. */
+/* Each frame uses random allocations: nothing can be foreseen. */
 static void write_random(struct author *a)
 {
 	uint32_t n, i, set = make_set(a, SET);
@@ -114,7 +115,9 @@ static void write_random(struct author *a)
 	}
 }
 
-/* Nothing but that some are used more: recency and frequency tell something, intervals don't. */
+/*
+ * Random, but some allocations more often: recency and frequency tell something, intervals don't.
+ */
 static void write_skewed(struct author *a)
 {
 	uint32_t n, i, set = make_set(a, SET);
@@ -139,7 +142,7 @@ static void write_scan(struct author *a)
 	}
 }
 
-/* Scenes: each has its own set, and shares a quarter with the next. */
+/* Scenes of 40 frames: each uses its own set, a quarter of which the next scene uses, too. */
 static void write_phases(struct author *a)
 {
 	uint32_t n, set = make_set(a, 4 * SET);
@@ -152,7 +155,9 @@ static void write_phases(struct author *a)
 	}
 }
 
-/* A warm set, and buffers that live for one to four frames. */
+/*
+ * A warm set in every frame, and buffers that one frame uses, and that are freed four frames later.
+ */
 static void write_short_lived(struct author *a)
 {
 	uint32_t n, i, warm = make_set(a, SET / 4), live[4][SET / 4], count[4] = { 0 };
@@ -172,7 +177,9 @@ static void write_short_lived(struct author *a)
 	}
 }
 
-/* Parts of the set take turns, for as long as it takes to learn their intervals, and no longer. */
+/*
+ * Five frames each use a random part of the set: long enough to learn its intervals, and no longer.
+ */
 static void write_bursts(struct author *a)
 {
 	uint32_t n, i, set = make_set(a, SET), part = 0;
@@ -186,7 +193,9 @@ static void write_bursts(struct author *a)
 	}
 }
 
-/* Every interval is another than the ones before: backwards and forwards. */
+/*
+ * The frames use the set forwards and backwards in turns: no interval is equal to the one before.
+ */
 static void write_zigzag(struct author *a)
 {
 	uint32_t n, i, set = make_set(a, SET);
@@ -198,7 +207,7 @@ static void write_zigzag(struct author *a)
 	}
 }
 
-/* Two passes of each frame use the same; the second also what is used every third frame. */
+/* Each frame uses half of the set twice, and between these passes one of three sixths in turns. */
 static void write_passes(struct author *a)
 {
 	uint32_t n, set = make_set(a, SET);
@@ -211,7 +220,7 @@ static void write_passes(struct author *a)
 	}
 }
 
-/* Loading uses everything once, then frames use more and more of it. */
+/* Loading uses all of the set once, then frames use more and more: a quarter to three quarters. */
 static void write_growing(struct author *a)
 {
 	uint32_t n, set = make_set(a, SET);
@@ -223,7 +232,10 @@ static void write_growing(struct author *a)
 	}
 }
 
-/* What a small program does to one of its allocations between two frames. */
+/*
+ * Adds what a small program may do to allocation @n at the end of a frame: write, read or replace
+ * it, but mostly nothing.
+ */
 static void write_small_step(struct author *a, uint32_t *ids, const uint64_t *sizes, uint32_t n)
 {
 	switch (random_below(a, 8)) {

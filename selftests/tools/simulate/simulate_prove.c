@@ -153,7 +153,8 @@ static int alike_run(uint32_t set, struct sim_choice *choice, uint64_t *moved, u
 
 /*
  * Checks that over all programs whose later frame uses @used allocations a chooser moves no less
- * than the sum of sim_blind(). The optimum, which knows the later frame, moves less if @used is 1.
+ * than the sum of sim_blind(); but that the optimum, which knows the later frame, moves less if
+ * @used is 1. Returns 0, -ERANGE after a message, or another negative errno.
  */
 static int prove_alike(struct sim_choice *choice, int used)
 {

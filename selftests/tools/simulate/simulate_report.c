@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What counts is the share of the gap between LRU and the best known that the policy closes:
- * (LRU - policy) / (LRU - best). Where there is hardly a gap such a share says nothing; what the
- * policy must not do there is harm, so it is the share of what LRU moves instead, and left out of
- * the mean.
+ * The table of results, their means, and the verdict of --check.
+ *
+ * What counts is the share of the gap between LRU and the best known that the policy closes: (LRU -
+ * policy) / (LRU - best). Where the gap is at most 5 % of what LRU moves, such a share says
+ * nothing, and the policy only must do no harm: the share is (LRU - policy) / LRU there, and left
+ * out of the mean.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -17,8 +19,10 @@
 const unsigned int sim_depths[SIM_DEEPER] = { 8, 32, 128, UINT32_MAX / 8 };
 
 /*
- * What is aimed at, but isn't reached by all programs: what some use next can't be foreseen, and
- * where VRAM is nearly enough, what matters is further away than two frames.
+ * Aims, which are printed beside the results. At least: mean share of traces with 2 frames queued,
+ * and of clients at once; at most: mean ratio, slowdown, and time of a use by plain LRU's. Not all
+ * programs reach them: what some use next can't be foreseen, and where VRAM is nearly enough, what
+ * matters is further away than two frames.
  */
 #define QUEUED_AIM	0.98
 #define TOGETHER_AIM	0.90
@@ -27,8 +31,11 @@ const unsigned int sim_depths[SIM_DEEPER] = { 8, 32, 128, UINT32_MAX / 8 };
 #define TIME_AIM	3.0
 
 /*
- * What --check asks for: means over recorded programs, no row below @lowest, of any program, no
- * client slower than @slowdown; and, if it isn't 0, @ratio at most.
+ * What --check asks for.
+ * @mean, @queued: least mean share of traces, without and with SIM_QUEUED frames queued
+ * @together: least mean share of clients at once, with SIM_QUEUED frames queued
+ * @lowest: least share of any row
+ * @slowdown: highest slowdown of a client; @ratio: highest mean ratio, 0 = any
  */
 struct wanted {
 	double mean;
@@ -39,7 +46,7 @@ struct wanted {
 	double ratio;
 };
 
-/* Of any traces, and of those of the repository, which is what they reach. */
+/* For any traces; and, for --check-own, what those of the repository reach. */
 static const struct wanted wanted_of_any = { 0.75, 0.90, 0.80, -0.05, SLOWDOWN_AIM };
 static const struct wanted wanted_of_own = { 0.88, 0.93, 0.84, -0.03, SLOWDOWN_AIM, 1.03 };
 
@@ -72,7 +79,10 @@ static double share(const struct sim_row *row, unsigned int queued)
 	return share_of(row, &row->policy[queued]);
 }
 
-/* Of what left without a queue, the part that the bound's prices say had better leave. */
+/*
+ * Returns which part of the bytes that the policy without queue evicted had better leave, by the
+ * bound's prices; 1 if nothing left.
+ */
 static double good(const struct sim_row *row)
 {
 	const struct sim_result *result = &row->policy[0];
@@ -80,7 +90,10 @@ static double good(const struct sim_row *row)
 	return result->evicted ? (double)result->good / result->evicted : 1;
 }
 
-/* 0 if there is nothing to compare with. What the CPU made anew isn't counted, see sim_whole(). */
+/*
+ * Returns @bytes, without the policy's uploads, divided by what sim_whole() moves, which doesn't
+ * count uploads; 0 if sim_whole() moves nothing.
+ */
 static double ratio_of(const struct sim_row *row, double bytes)
 {
 	return row->whole ? fmax(bytes - row->policy[0].uploads, 0) / row->whole : 0;
@@ -91,7 +104,7 @@ static double ratio(const struct sim_row *row)
 	return ratio_of(row, moved(&row->policy[0]));
 }
 
-/* The share that is to be expected at most. */
+/* Returns the share that is expected at most of a choice that knows SIM_QUEUED frames ahead. */
 static double possible(const struct sim_row *row)
 {
 	return fmin((moved(&row->lru) - row->blind) / gap(row), 1);
@@ -137,7 +150,7 @@ static void print_row(const struct sim_row *row)
 	fflush(stdout);
 }
 
-/* A name is a file's: what JSON has a meaning for is left out. */
+/* Prints a trace's name, which is a file's, without characters that have a meaning in JSON. */
 static void print_json_name(FILE *to, const char *name)
 {
 	for (; *name; name++)
@@ -187,7 +200,7 @@ void sim_report_begin(const struct sim_report *report)
 		fputs("{\"rows\": [", report->json);
 }
 
-/* Of a trace: what the goals are about. */
+/* Adds a row of a recorded trace to the means of shares and ratios. */
 static void add_trace(struct sim_report *r, const struct sim_row *row)
 {
 	unsigned int n;

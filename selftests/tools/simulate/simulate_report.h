@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The table of what was moved, and the verdict. */
+/* The table of what was moved, means of its rows, and the verdict of --check. */
 #ifndef PAGODA_SIMULATE_REPORT_H
 #define PAGODA_SIMULATE_REPORT_H
 
@@ -9,10 +9,13 @@
 
 #include "simulate.h"
 
-/* Most frames that are queued behind the one that is executed, of which rows tell. */
+/* Rows have columns for 0 to this number of frames queued behind the one that is executed. */
 #define SIM_QUEUED	2
 
-/* Numbers of more frames, the last being all: how far ahead what is missing could be known. */
+/*
+ * Number of longer queues that are tried, of as many frames as sim_depths says, the last of all
+ * frames: these show how far ahead the policy would have to know uses to do better.
+ */
 #define SIM_DEEPER	4
 
 enum sim_kind {
@@ -22,14 +25,14 @@ enum sim_kind {
 };
 
 /*
- * @percent, @usual: 0 for a VRAM that was given; of the largest frame's, or the usual one's
+ * @percent: of what the largest frame needs, or, if @usual, the 95th-percentile frame; 0 = VRAM was
+ *	given
  * @beside: part of @vram that allocations can't have
- * @policy: with as many frames queued
- * @deeper: with more frames queued
+ * @policy: by number of frames queued; @deeper: with the longer queues
  * @best: the least that any choice is known to move; @bound: what any choice moves at least
- * @blind: what is to be expected at least of one that knows SIM_QUEUED frames ahead
+ * @blind: what is expected at least of a choice that knows SIM_QUEUED frames ahead
  * @whole: what an optimum moves that isn't bound to the driver's rules
- * @slowdown: of SIM_TOGETHER: the most that a client was slower than in its fair share
+ * @slowdown: of SIM_TOGETHER: the most that a client was slower than alone in its fair share
  */
 struct sim_row {
 	char name[64];
@@ -48,7 +51,7 @@ struct sim_row {
 	double slowdown;
 };
 
-/* The mean of some rows, and the lowest or highest. */
+/* Sum, lowest and highest of @count rows, for their mean. */
 struct sim_mean {
 	double sum;
 	double lowest;
@@ -57,16 +60,18 @@ struct sim_mean {
 };
 
 /*
- * Over the rows so far. @json: also the rows as JSON, or NULL
- * @check: what is reached matters; @own: the traces are those of the repository
- * @shares: of traces, with as many frames queued; @all: without, of all rows
- * @deeper: likewise, with more frames queued
- * @possible: likewise, what is to be expected at most with SIM_QUEUED frames queued
- * @seconds: of processor time for LRU, for the policy without and with SIM_QUEUED frames queued;
- *	@uses: by which each of them was run
- * @ratios, @ratios_best: logarithms, of the rows of traces that the goal is for; of the best known
- * @together, @slowdowns: of clients at once, with SIM_QUEUED frames queued
- * @together_possible: what is to be expected at most
+ * Over the rows so far.
+ * @json: file that gets the rows as JSON, or NULL
+ * @check: the verdict is the exit status; @own: demanded is what the repository's traces reach
+ * @shares: of traces whose gap counts, by number of frames queued; @deeper: with longer queues
+ * @possible: of these rows, the share expected at most with SIM_QUEUED frames queued
+ * @all: shares of all rows, without queue
+ * @seconds: of processor time, of LRU, and of the policy without and with SIM_QUEUED frames queued;
+ *	@uses: number of uses in each of the three
+ * @ratios, @ratios_best: logarithms of the ratio of the policy, and of the best known, of traces in
+ *	50 and 75 % of the largest frame
+ * @together, @slowdowns: shares and slowdowns of clients at once, with SIM_QUEUED frames queued
+ * @together_possible: of these rows, the share expected at most
  */
 struct sim_report {
 	FILE *json;
@@ -91,7 +96,7 @@ extern const unsigned int sim_depths[SIM_DEEPER];
 void sim_report_begin(const struct sim_report *report);
 void sim_report_row(struct sim_report *report, const struct sim_row *row);
 
-/* 0, or 1 after a message if more is wanted. */
+/* Prints the means. Returns the exit status: 0, or 1 after a message if --check wants more. */
 int sim_report_end(const struct sim_report *report);
 
 #endif

@@ -2,16 +2,17 @@
 /*
  * The driver's rules for video memory, without the driver:
  *
- *	- What a submission names is in VRAM all at once; room for what isn't is made one by one,
- *	  and nothing that it names is a victim.
+ *	- All allocations that a submission names are in VRAM at once. Room for those that aren't
+ *	  there is made for one after the other, and none of them is a victim.
  *	- An allocation is whole in VRAM or isn't there. System memory keeps the content of what
  *	  came from there, so leaving costs the bytes of the pieces that were written since.
- *	- Coming costs its bytes, but for what wasn't written yet: that is filled.
- *	- What the CPU touches stays where it is; what was nowhere becomes system memory.
- *	- What is freed costs nothing.
+ *	- Coming costs an allocation's bytes, unless it was never written: then it is filled.
+ *	- What the CPU touches stays where it is; what was nowhere is in system memory then.
+ *	- Freeing costs nothing.
  *
- * One of three policies decides: the longest unused goes; the driver's policy, whose source is
- * linked; or the one that is used again last, by looking ahead.
+ * One of three choosers decides what leaves: plain LRU takes what is longest unused; the driver's
+ * policy decides by its own source, which is linked; the optimum looks ahead, and takes what is
+ * used again last.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +23,7 @@
 #include "simulate.h"
 #include "simulate_heap.h"
 
-/* Not written yet; written by the CPU or an eviction; in VRAM. */
+/* Where content is: nowhere, not written yet; in system memory; in VRAM. */
 enum place {
 	NOWHERE,
 	SYSTEM,
@@ -30,11 +31,13 @@ enum place {
 };
 
 /*
- * @older, @newer: neighbours in the order of use, while in VRAM
- * @named: the last submission that names it; @use: where it does; @next: the step that uses it next
- * @written: bytes of the pieces that were written since it came to VRAM; @pieces: which those are,
- *	unless all are; NULL if there was no need to tell
- * @fresh: the CPU wrote all of it since it was in VRAM, or it wasn't there yet
+ * An allocation. @older, @newer: neighbours in the order of use, while in VRAM
+ * @named: last step that submits the allocation; @use: index of the use there; @next: the next step
+ *	that submits or frees the allocation
+ * @written: bytes of the pieces that were written since the move to VRAM; @pieces: which those are,
+ *	unless all are; NULL if no piece had to be told from others
+ * @fresh: content is new: the CPU wrote all of the allocation in system memory, or the allocation
+ *	never was in VRAM
  */
 struct item {
 	struct pagoda_policy_item policy;
@@ -52,11 +55,15 @@ struct item {
 };
 
 /*
- * What the optimum does about what is freed before it is used again. It is worth nothing, but
- * leaving costs a copy out if it was written, unless it is freed before: whether to wait for that
- * is a matter of luck, so each is tried, and the best taken. Likewise, whether what was written
- * counts as half as far from its next use, because it costs twice as much. At last, all of that
- * once more, but what the bound's prices say not to keep goes before anything else.
+ * Variants of the optimum's order, of which the best result is taken. What is freed before it is
+ * used again is worth nothing in VRAM, but leaving costs a copy out if it was written: whether to
+ * wait for the free is a matter of luck. Its next use counts as
+ * @FREED_IS_NEVER: never, so that it leaves first
+ * @FREED_IS_AN_END: being where the free is
+ * @FREED_IS_HALF_THE_COST: being twice as far away as the free
+ * @FREED: number of these, which come four times: as they are; with the next use of what was
+ *	written counting as half as far, because leaving costs twice as much; and both again, but
+ *	with what the bound's prices say not to keep leaving first
  */
 enum variant {
 	FREED_IS_NEVER,
@@ -67,13 +74,13 @@ enum variant {
 };
 
 /*
- * @policy: NULL unless it chooses
+ * @policy: the driver's, NULL if another chooser decides; @coming: by use, for the policy, of
+ *	queued ones
  * @oldest, @newest: what is in VRAM, in the order of use
  * @heap: the optimum's order
  * @worth: by use, whether the bound says to stay until the next one; NULL = not known
- * @step: being done, for @client; @used: bytes of VRAM
- * @queued: frames behind the step's that are queued; @known: first step that isn't queued yet
- * @coming: a use of each of the script's uses
+ * @step: number of the step being done, for @client; @used: bytes of VRAM in use
+ * @queued: number of frames queued behind the step's; @known: first step that isn't queued yet
  */
 struct sim {
 	const struct sim_script *script;
@@ -208,7 +215,10 @@ static void written_all(struct sim *s, struct item *it)
 	set_clean(s, it, false);
 }
 
-/* It is in VRAM, and equals what system memory has. */
+/*
+ * Marks an allocation in VRAM as equal to the copy in system memory; but as written if the driver
+ * is to copy out whatever leaves.
+ */
 static void written_none(struct sim *s, struct item *it)
 {
 	if (s->copies_all) {
@@ -301,7 +311,7 @@ static unsigned int client_of(const struct sim *s, uint32_t id)
 	return s->script->clients ? s->script->clients[id] : 0;
 }
 
-/* Tells the policy of the submissions that are queued when the step begins. */
+/* Tells the policy of the submissions that are queued when the step begins, and weren't before. */
 static void look_ahead(struct sim *s)
 {
 	const struct sim_script *script = s->script;

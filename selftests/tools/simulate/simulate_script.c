@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From a trace to what the driver is asked for, as replay's engine asks it: uses are collected,
- * in order, into submissions of at most a part of VRAM, each naming an allocation once. A
+ * Turns a trace into what the driver is asked for, as replay's engine asks it: uses are collected,
+ * in order, into submissions of at most a quarter of VRAM, each naming an allocation once. A
  * submission ends when the next allocation doesn't fit into it, at the end of a frame, and before
  * one of its allocations is touched or freed by the CPU.
  *
- * An allocation larger than VRAM isn't brought there. It still ends submissions.
+ * An allocation larger than VRAM isn't brought there, and is in no step. Where the CPU touches or
+ * frees it, the submission that it would be in ends all the same.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,9 +17,9 @@
 #include "simulate.h"
 
 /*
- * @pending: the submission being collected, @count of them for VRAM, @bytes in all
- * @member: number of the last submission an ID is in; @serial: of the one being collected
- * @place: where in @pending an ID of that submission is
+ * @pending: the @count uses of the submission being collected; @bytes: size of their allocations
+ * @member: by ID, serial of the last submission that uses it; @serial: of the one being collected
+ * @place: by ID, index in @pending of its use
  */
 struct writer {
 	struct sim_script *script;
@@ -32,7 +33,10 @@ struct writer {
 	uint64_t vram;
 };
 
-/* No event becomes more than one step of its own and one submission, nor more than one use. */
+/*
+ * Allocates the script's arrays. An event adds at most one step of its own and ends at most one
+ * submission, and adds at most one use. Returns 0 or -ENOMEM.
+ */
 static int script_reserve(struct sim_script *script, const struct trace *trace)
 {
 	script->max_id = trace->max_id;
@@ -86,7 +90,10 @@ static void submission_add(struct writer *w, uint32_t id, bool writes)
 		w->count++;
 }
 
-/* The CPU touches or frees it, after what was to use it. */
+/*
+ * Adds the step in which the CPU touches or frees an allocation; before, ends the submission being
+ * collected if the allocation is in it.
+ */
 static void step_alone(struct writer *w, enum sim_type type, const struct trace_event *event)
 {
 	struct sim_use use = { .id = event->id };
@@ -133,7 +140,10 @@ static void script_event(struct writer *w, const struct trace_event *event)
 	}
 }
 
-/* The CPU's touches bring nothing to VRAM, so that no submission waits for them. */
+/*
+ * Sets @next of all uses. Touches aren't next steps: they bring nothing to VRAM, so that no
+ * allocation has to stay there for them. Returns 0 or -ENOMEM.
+ */
 static int script_look_ahead(struct sim_script *script)
 {
 	uint32_t *coming = malloc((script->max_id + 1ul) * sizeof(*coming));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several programs at once: frames of their traces in turns. Each begins a little later than the
- * one before, so that a program and its copy aren't in step, and frees what it has when it ends.
+ * Several programs at once: their frames in turns, as one trace. Each program begins a little later
+ * than the one before, so that a program and its copy aren't in step, and frees its allocations
+ * when its trace ends.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +15,10 @@
 /* Turns by which each program begins later than the one before. */
 #define LATER	17
 
-/* @ids: of the merged trace, by those of its own; 0 = not allocated. */
+/*
+ * A program. @ids: by ID in its own trace, the ID in the merged trace; 0 = not allocated
+ * @at: index of its next event
+ */
 struct program {
 	const struct trace *trace;
 	uint32_t *ids;
@@ -60,7 +64,10 @@ static int add_exit(struct merger *m, unsigned int client)
 	return ret;
 }
 
-/* Up to the end of a frame, or of the trace. */
+/*
+ * Adds a program's events up to the end of a frame, and what add_exit() adds if its trace has
+ * ended. Returns 0 or -ENOMEM.
+ */
 static int add_frame(struct merger *m, unsigned int client)
 {
 	struct program *program = &m->programs[client];

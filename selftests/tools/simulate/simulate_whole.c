@@ -4,13 +4,14 @@
  * "ratio". It looks at one access at a time, so that nothing but what is accessed has to be in
  * VRAM, and knows when each allocation is accessed next.
  *
- *	- The CPU's writes are accesses, too, and go to VRAM. What has no content yet, and what is
- *	  written as a whole, comes for nothing.
+ *	- Accesses are the GPU's, and the CPU's writes, which go to VRAM, too. What has no content
+ *	  yet, and what the CPU writes as a whole, comes for nothing.
  *	- What was written since it came costs its bytes when it leaves, but not if it is freed
  *	  before it is accessed again. What wasn't written leaves for nothing.
- *	- What is accessed last leaves, written or not, or what was written counts as half as far:
- *	  the better of both.
- *	- What is larger than VRAM costs its bytes with each access.
+ *	- What is accessed again last leaves. This is tried twice, the second time with what was
+ *	  written counting as accessed in half the time: the better result is taken.
+ *	- What is larger than VRAM costs its bytes with each access of the GPU: once in,
+ *	  if there is content, and once out, if the GPU writes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +25,7 @@
 #define NEVER	(UINT64_MAX / 4)
 #define FREED	(2 * NEVER)
 
-/* @has_content: accessed before */
+/* An allocation. @next: event of the next access, NEVER or FREED; @has_content: accessed before */
 struct item {
 	uint64_t size;
 	uint64_t next;
@@ -49,7 +50,10 @@ static bool is_access(const struct trace_event *event)
 	return event->type == TRACE_USE || event->type == TRACE_WRITE;
 }
 
-/* For each access, the event that accesses the same next. */
+/*
+ * Sets @next of each access to the event that accesses the same allocation next, to NEVER, or to
+ * FREED if the allocation is freed before. Returns 0 or -ENOMEM.
+ */
 static int look_ahead(struct whole *w)
 {
 	const struct trace *trace = w->trace;
