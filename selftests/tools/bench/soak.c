@@ -194,18 +194,20 @@ static int use(struct client *c, struct piece **pieces, uint32_t count)
 }
 
 /*
- * Uses PER_JOB pieces in a job, which differ: about a third of all pieces lies between two of them.
+ * Uses PER_JOB pieces in a job, or all if these are fewer. The pieces differ: about a third of all
+ * pieces lies between two of them.
  */
 static int turn_of_gpu(struct client *c)
 {
 	uint32_t first = pagoda_random(&c->random) % c->count, n;
+	uint32_t used = c->count < PER_JOB ? c->count : PER_JOB;
 	struct piece *pieces[PER_JOB];
 	int ret;
 
-	for (n = 0; n < PER_JOB; n++)
-		pieces[n] = &c->pieces[(first + n * (c->count / PER_JOB)) % c->count];
-	ret = use(c, pieces, PER_JOB);
-	c->outcome->uses += ret ? 0 : PER_JOB;
+	for (n = 0; n < used; n++)
+		pieces[n] = &c->pieces[(first + n * (c->count / used)) % c->count];
+	ret = use(c, pieces, used);
+	c->outcome->uses += ret ? 0 : used;
 	return ret;
 }
 

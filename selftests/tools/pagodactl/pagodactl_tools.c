@@ -132,7 +132,7 @@ int ctl_trim(const struct ctl_options *options, char **args, int count)
 static bool find_script(char *path, size_t size)
 {
 	static const char * const places[] = {
-		"residency.py", "../../selftests/tools/residency.py",
+		"residency.py", "../../selftests/tools/replay/residency.py",
 	};
 	char folder[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
