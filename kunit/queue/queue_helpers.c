@@ -253,7 +253,8 @@ int pagoda_test_queue_settle(struct pagoda_queue *queue)
 
 	spin_lock_irq(&queue->flight.lock);
 	list_for_each_entry(line, &queue->lines, node)
-		if (line->last && count < ARRAY_SIZE(last))
+		/* A line without references is about to be destroyed, with its last fence. */
+		if (line->refs && line->last && count < ARRAY_SIZE(last))
 			last[count++] = dma_fence_get(line->last);
 	spin_unlock_irq(&queue->flight.lock);
 	ret = pagoda_queue_wait_idle(queue, 60 * HZ);
