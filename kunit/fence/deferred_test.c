@@ -186,8 +186,8 @@ static struct race_world *race_create(struct kunit *test)
 }
 
 /*
- * Calls pagoda_deferred_settle() with flushes by race_flush(), and expects the item to be made all
- * the same. Ends the queue.
+ * Calls pagoda_deferred_settle() with race_flush() in place of pagoda_deferred_flush(), and expects
+ * that the item has nevertheless been made on return. Ends the queue and drops the fence.
  */
 static void race_settle(struct race_world *world)
 {

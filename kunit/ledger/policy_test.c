@@ -946,8 +946,8 @@ static bool model_is_at_end(const struct model *model, const struct model_item *
 }
 
 /*
- * Returns a value that is larger for earlier victims, and equal for items that may go in either
- * order.
+ * Returns a value for comparison with items of the same model_level(): the item with the larger
+ * value goes first, items with equal values may go in either order.
  */
 static u64 model_merit(const struct model *model, u32 n)
 {

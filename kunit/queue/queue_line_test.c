@@ -173,7 +173,10 @@ static void line_gives_up(struct kunit *test)
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_HELD);
 	fresh = pagoda_queue_test_push(t, 1, NULL);
 	msleep(20);
-	/* Now the old submission is handed over, behind one that the device has, before another. */
+	/*
+	 * Now the scheduler hands @old, which was armed before the reset, over to the queue, behind
+	 * a submission that the device has and before another. The queue gives @old up.
+	 */
 	dma_fence_signal(gate);
 	dma_fence_put(gate);
 	msleep(20);

@@ -65,7 +65,7 @@ static int bind_array(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32
 	return ret;
 }
 
-/* The range of a MAP must be within one reservation, or outside of all (C131). */
+/* The range of a MAP must be within one reserved range, or outside of all (C131). */
 static void vm_maps_in_one_place(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -75,14 +75,14 @@ static void vm_maps_in_one_place(struct kunit *test)
 
 	PAGODA_PROVES(C131);
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
-	/* Refused: across the reservation's end, its start, or both; into another reservation. */
+	/* Refused: across the reserved range's end, start, or both; into another reserved range. */
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_map(vm, bo, end - PAGE_SIZE, 0, 2 * PAGE_SIZE, 0));
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_map(vm, bo, HERE - PAGE_SIZE, 0, 2 * PAGE_SIZE, 0));
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_map(vm, bo, HERE - PAGE_SIZE, 0, 18 * PAGE_SIZE, 0));
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, end, KIB64));
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_map(vm, bo, end - PAGE_SIZE, 0, 2 * PAGE_SIZE, 0));
 	expect_fault(rig, vm, end - PAGE_SIZE);
-	/* Accepted: within the reservation or outside, also over mapped pages. */
+	/* Accepted: within the reserved range or outside, also over mapped pages. */
 	KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, KIB64, 0));
 	KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, HERE + PAGE_SIZE, 0, 2 * PAGE_SIZE, 0));
 	KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, HERE + SZ_2M, 0, PAGE_SIZE, 0));
@@ -95,7 +95,7 @@ static void vm_maps_in_one_place(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* MAP_ZERO and NO_ACCESS are refused over mapped pages outside of reservations (C132). */
+/* MAP_ZERO and NO_ACCESS are refused over mapped pages outside of reserved ranges (C132). */
 static void vm_mapped_is_not_zero(struct kunit *test)
 {
 	static const u32 types[] = { DRM_PAGODA_BIND_MAP_ZERO, DRM_PAGODA_BIND_NO_ACCESS };
@@ -114,7 +114,7 @@ static void vm_mapped_is_not_zero(struct kunit *test)
 				vmt_set(vm, types[i], HERE + PAGE_SIZE, 2 * PAGE_SIZE));
 		KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, types[i], HERE + 2 * PAGE_SIZE, PAGE_SIZE));
 		vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 7 + VM_WORDS);
-		/* In a reservation mapped pages may be replaced. */
+		/* In a reserved range mapped pages may be replaced. */
 		KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, there, 0, PAGE_SIZE, 0));
 		vmt_expect(rig, vm->id, there, 7);
 		KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, types[i], there, PAGE_SIZE));
@@ -173,7 +173,7 @@ static void vm_reserves_what_is_free(struct kunit *test)
 
 /*
  * An array with DRM_PAGODA_VM_BIND_UPDATE is refused unless all addresses that it changes are in
- * one reservation (C134).
+ * one reserved range (C134).
  */
 static void vm_updates_one_reservation(struct kunit *test)
 {
@@ -190,7 +190,7 @@ static void vm_updates_one_reservation(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, second, KIB64));
 	KUNIT_EXPECT_EQ(test, -EINVAL, bind_array(vm, binds, 2, true, NULL));
 	expect_fault(rig, vm, first);
-	/* Accepted: two reservations without the flag; two entries in one reservation with it. */
+	/* Accepted: without the flag two reserved ranges; with the flag two entries in one. */
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 2, false, NULL));
 	binds[1].address = first + PAGE_SIZE;
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 2, true, NULL));
@@ -201,7 +201,10 @@ static void vm_updates_one_reservation(struct kunit *test)
 	binds[0].size = 2 * PAGE_SIZE;
 	KUNIT_EXPECT_EQ(test, -EINVAL, bind_array(vm, binds, 1, true, NULL));
 
-	/* All sources of COPY must be in one reservation, too, which may be another one. */
+	/*
+	 * With the flag, all sources of COPY must be in one reserved range, too, which may be
+	 * another one than that of the destinations.
+	 */
 	binds[0] = bind_of(DRM_PAGODA_BIND_COPY, first + 4 * PAGE_SIZE, PAGE_SIZE);
 	binds[0].offset = second;
 	binds[1] = bind_of(DRM_PAGODA_BIND_COPY, first + 5 * PAGE_SIZE, PAGE_SIZE);
@@ -409,7 +412,7 @@ static void vm_frees_at_once(struct kunit *test)
 
 /*
  * When an allocation's handle is closed, the addresses that it is mapped at are unmapped and free;
- * those in a reservation stay reserved (C139).
+ * those in a reserved range stay reserved (C139).
  */
 static void vm_handles_take_their_addresses(struct kunit *test)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the driver and the device tell of themselves: names, versions and ids. */
+/*
+ * Names, versions and ids, as user space reads them: GET_UNIQUE and DRM_IOCTL_VERSION give what
+ * sysfs shows, and sysfs shows the device's virtio ids.
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <libgen.h>

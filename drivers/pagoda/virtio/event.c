@@ -119,8 +119,8 @@ void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable)
 }
 
 /*
- * Sets the virtqueue of a ready device and adds all buffers to the virtqueue; with @vq NULL,
- * removes the virtqueue. Returns 0 or -ENODEV.
+ * Sets the virtqueue of a ready device and adds all event buffers to the virtqueue; with @vq NULL,
+ * forgets the virtqueue. Returns 0, or -ENODEV if a buffer couldn't be added.
  */
 int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq)
 {
@@ -139,7 +139,10 @@ int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq
 	return 0;
 }
 
-/* Allocates buffers and adds them to a ready device's queue. Returns 0, -ENOMEM or -ENODEV. */
+/*
+ * Allocates the event buffers and adds them to the virtqueue of a ready device. Returns 0, -ENOMEM,
+ * or -ENODEV if a buffer couldn't be added.
+ */
 int pagoda_events_init(struct pagoda_virtio *virtio)
 {
 	struct pagoda_event_queue *events = &virtio->events;

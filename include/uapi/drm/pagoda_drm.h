@@ -552,9 +552,9 @@ struct drm_pagoda_stats {
  */
 #define DRM_PAGODA_ALLOCATION_CPU_VISIBLE	(1u << 0)
 /*
- * ALLOCATION_CACHED: CPU mappings of the allocation are cached; needs CPU_VISIBLE. Mappings of an
- * allocation with CPU_VISIBLE alone are write-combined, mappings of an allocation without
- * CPU_VISIBLE are cached
+ * ALLOCATION_CACHED: CPU mappings of the allocation are cached wherever it is; needs CPU_VISIBLE.
+ * With CPU_VISIBLE alone, mappings are write-combined while the allocation is in system memory or
+ * the aperture, and cached while it is in VRAM. Without CPU_VISIBLE, mappings are cached
  */
 #define DRM_PAGODA_ALLOCATION_CACHED		(1u << 1)
 /* ALLOCATION_CONTIGUOUS: in VRAM the allocation is one contiguous range */
@@ -1540,8 +1540,8 @@ struct drm_pagoda_sync {
 
 /*
  * Flag of VM_BIND: the entries change one reserved range, as UpdateGpuVirtualAddress does (C134):
- * all destinations are in one reservation, all sources of COPY are in one reservation (else
- * EINVAL), there is no RESERVE and no CHOOSE, and an unmapped range stays reserved
+ * all destinations are in one reserved range, all sources of COPY are in one reserved range, maybe
+ * another (else EINVAL), there is no RESERVE and no CHOOSE, and an unmapped range stays reserved
  */
 #define DRM_PAGODA_VM_BIND_UPDATE	(1u << 0)
 /** DRM_PAGODA_MAX_QUEUED_BINDS: most queued VM_BINDs of a VM; a further VM_BIND waits (C144). */
@@ -1561,8 +1561,8 @@ struct drm_pagoda_sync {
  *	are waited for have signalled, in the order of calls, and a failure then makes the VM
  *	unusable (VM_STATE)
  *
- * A range is all in one reservation or all outside of reservations, except for UNMAP, which
- * frees the whole range whatever is mapped or reserved there (C131). Outside of reservations,
+ * A range is all in one reserved range or all outside of reserved ranges, except for UNMAP, which
+ * frees the whole range whatever is mapped or reserved there (C131). Outside of reserved ranges,
  * MAP_ZERO and NO_ACCESS don't replace a mapping of an allocation (C132), and RESERVE and
  * CHOOSE need free addresses (C131, C133). These rules apply to the addresses as they will be
  * when all changes accepted before are done, so that addresses are reusable when UNMAP returns

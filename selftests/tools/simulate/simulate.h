@@ -160,8 +160,8 @@ int sim_together_make(struct trace *merged, uint8_t **clients, const struct trac
 #define SIM_EXACT_IDS	6
 
 /*
- * Makes the trace of small program number @number, and sets *@vram to the VRAM that it is run in.
- * Returns 0 or -ENOMEM.
+ * Makes the trace of small program number @number, and sets *@vram to the bytes of VRAM with which
+ * the program is to be simulated. Returns 0 or -ENOMEM.
  */
 int sim_small_make(struct trace *trace, unsigned int number, uint64_t *vram);
 

@@ -132,8 +132,8 @@ void pagoda_copy_settle(struct pagoda_bo *bo)
 }
 
 /*
- * An allocation came to VRAM or left VRAM; pagoda_victims.lock is held. It counts as written, so
- * that an eviction copies it, until pagoda_copy_begin().
+ * Called with pagoda_victims.lock held when an allocation came to VRAM or left VRAM. Until
+ * pagoda_copy_begin() the allocation counts as written, so that an eviction copies its content.
  */
 void pagoda_copy_moved(struct pagoda_bo *bo)
 {
@@ -191,9 +191,11 @@ void pagoda_copy_expect_written(struct pagoda_bo *bo)
 }
 
 /*
- * A client put the allocation on its residency list, after raising &pagoda_bo.wish.required: the
- * allocation doesn't count as clean while on a list, unless the device tracks what it writes. It
- * counts as written if the list is the first, and jobs of its VM may have used it before.
+ * Called when a client puts the allocation on its residency list, after
+ * &pagoda_bo.wish.required was raised. Does nothing if the device tracks what it writes. Else the
+ * allocation doesn't count as clean while on a list. If the allocation was on no list before, and
+ * is private to a VM that has had jobs since &pagoda_bo_choice.jobs was set, the allocation counts
+ * as written.
  */
 void pagoda_copy_required(struct pagoda_bo *bo)
 {
@@ -210,10 +212,11 @@ void pagoda_copy_required(struct pagoda_bo *bo)
 }
 
 /*
- * The allocation's count on a residency list was lowered; &pagoda_bo.wish.required is up to date.
- * @unwritten: the client said that it wrote nothing since the allocation was made resident, so that
- * the allocation may count as clean; else it counts as written. Does nothing if the device tracks
- * what it writes.
+ * Called when the allocation's count on a residency list was lowered; &pagoda_bo.wish.required is
+ * up to date. Does nothing if the device tracks what it writes. @unwritten: the client said that it
+ * wrote nothing since the allocation was made resident: the allocation becomes clean if it is on no
+ * list any more and doesn't count as written. Without @unwritten, or after pagoda_copy_shared(),
+ * the allocation counts as written.
  */
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 {

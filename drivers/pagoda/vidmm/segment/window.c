@@ -69,7 +69,10 @@ static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 n
 	return window;
 }
 
-/* Maps extents of I/O memory, cached. Returns the kernel address; NULL without CONFIG_VMAP_PFN. */
+/*
+ * Maps extents of I/O memory, cached. Returns the kernel address, or NULL, as always without
+ * CONFIG_VMAP_PFN.
+ */
 static void *window_map_pfns(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {
 #ifdef CONFIG_VMAP_PFN

@@ -685,15 +685,20 @@ static int submit_try(struct submit_run *run)
 }
 
 /*
- * Makes the job of a submission, that is prepares, arms and pushes it, and gives its fence to the
- * syncobjs; @submit stays the caller's. All fences and values that the job waits for exist.
- * With @interruptible signals end waits. If there is no room, makes further attempts, each
- * disturbing other allocations more (enum pagoda_attempt). Returns 0 or a negative errno: -ENOSPC
- * if the job doesn't fit, whatever leaves; -ENOMEM or -EBUSY if there may be room when other jobs
- * have ended (pagoda_room_blockers()); -ERESTART if the job has to ask for a place of the engine
- * again, after &pagoda_submit.blockers has signalled, if not NULL; -EINPROGRESS if the job can't be
- * made before &pagoda_submit.blockers has signalled: memory that it needs can't move until then, or
- * a fenced job would hold too much.
+ * Makes the job of a submission, that is prepares, arms and pushes the job, and gives the job's
+ * fence to the syncobjs; @submit stays the caller's. All fences and values that the job waits for
+ * exist. If @interruptible, signals end waits. If there is no room, makes further attempts, each
+ * disturbing other allocations more (enum pagoda_attempt). Returns 0 or a negative errno, such as
+ *
+ *	-ENOSPC		the job doesn't fit, whatever leaves
+ *	-ENOMEM, -EBUSY	there may be room when other jobs have ended (pagoda_room_blockers())
+ *	-ERESTART	the job has to ask for a place of the engine again; if
+ *			&pagoda_submit.blockers isn't NULL, after that fence has signalled
+ *	-EINPROGRESS	the job can't be made before &pagoda_submit.blockers has signalled: memory
+ *			that the job needs can't move until then, or the job is fenced and would
+ *			hold too much memory while it waits for that fence
+ *	-ENODATA	a listed allocation is offered
+ *	-ECANCELED	the VM is unusable
  */
 int pagoda_submit_make(struct pagoda_submit *submit, bool interruptible)
 {

@@ -143,8 +143,9 @@ static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item
 }
 
 /*
- * Returns true unless an array that found no room still waits for jobs, or too many changes of the
- * VM's page tables are in flight.
+ * Returns false if the item's array found no room, and the jobs in the way haven't ended; or if too
+ * many changes of the VM's page tables were in flight, and the last of these hasn't ended. The
+ * worker then runs again when they have.
  */
 static bool queue_ready(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
