@@ -366,8 +366,9 @@ static void inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, enum inject_
 }
 
 /*
- * Collects the misbehaviour for the next request of a queue; @seqno is the number that the driver
- * gave to the request. Runs in the queue's thread; takes inject_lock.
+ * Counts the next request of a queue in the queue's rules, and stores in @mischief the misbehaviour
+ * of the rules that apply; @seqno is the number that the driver gave to the request. Runs in the
+ * queue's thread; takes inject_lock.
  */
 void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 			     struct pagoda_vgpu_mischief *mischief)
@@ -376,8 +377,9 @@ void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 }
 
 /*
- * Returns whether a rule refuses RESET_QUEUE of @queue, or RESET_ADAPTER if @queue is the control
- * queue. Runs in the control queue's thread; takes inject_lock.
+ * Counts a RESET_QUEUE of @queue, or a RESET_ADAPTER if @queue is the control queue, in the
+ * queue's rules with fail_reset, and returns whether one of these rules refuses the command. Runs
+ * in the control queue's thread; takes inject_lock.
  */
 bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue)
 {
@@ -388,8 +390,8 @@ bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Returns for how many microseconds the queue's thread has to sleep after its answer to a reset; 0
- * if no rule applies.
+ * Counts an answer of the queue's thread to a reset in the queue's rules with late_reset, and
+ * returns for how many microseconds the thread has to sleep after the answer; 0 if no rule applies.
  * Runs in the queue's thread; takes inject_lock.
  */
 u32 pagoda_vgpu_inject_late(struct pagoda_vgpu_queue *queue)

@@ -196,8 +196,9 @@ static void contention_waits_for_the_holder(struct kunit *test)
 }
 
 /*
- * If all that could leave VRAM is being evicted for another operation, which in CPU_VIRTUAL mode
- * takes as long as a job, an operation waits for the other instead of finding no room.
+ * If all that could leave VRAM is being evicted for another operation, an operation waits for that
+ * other operation instead of failing for want of room. An eviction takes as long as a job where the
+ * CPU changes page tables (CPU_VIRTUAL mode).
  */
 static void contention_waits_for_an_eviction(struct kunit *test)
 {
@@ -230,7 +231,10 @@ static void contention_waits_for_an_eviction(struct kunit *test)
 	close_all(bos, ARRAY_SIZE(bos));
 }
 
-/* Two lists of which each has a part of the room that the other needs get their room, each time. */
+/*
+ * Two threads make lists resident that don't fit into VRAM together: each list gets its room each
+ * time.
+ */
 static void contention_lists_take_turns(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -295,8 +299,8 @@ static struct pagoda_bo *aligned_page(struct pagoda_rig *rig)
 }
 
 /*
- * A list whose bytes would fit, but not at aligned addresses, is refused at once and evicts
- * nothing; the list less one allocation, as the bytes to trim say, fits.
+ * MAKE_RESIDENT of a list whose bytes would fit, but not at aligned addresses, fails at once and
+ * evicts nothing; the list less one allocation, as the bytes to trim say, fits.
  */
 static void contention_refuses_first(struct kunit *test)
 {
@@ -393,8 +397,9 @@ static u64 crowd_begin(struct pagoda_rig *rig, struct pagoda_bo **bos)
 }
 
 /*
- * While a job keeps page tables and a save area in VRAM, a list that needs their room is refused,
- * with the bytes to trim, and evicts nothing; so is RECLAIM, which succeeds after the job.
+ * While a job keeps page tables and a save area in VRAM, MAKE_RESIDENT of an allocation that needs
+ * their room fails, with the bytes to trim; RECLAIM fails, too, but succeeds after the job. Neither
+ * failure evicts anything.
  */
 static void contention_counts_tables(struct kunit *test)
 {

@@ -378,8 +378,9 @@ static void resident_made_elsewhere(struct kunit *test)
 /* ---- Work ------------------------------------------------------------------------- */
 
 /*
- * Allocations on the client's list are resident for a job that doesn't list them; one that isn't on
- * the list stays in system memory.
+ * Allocations that a job's VM maps are resident for the job if they are on the client's residency
+ * list, although the job doesn't list them; an allocation that isn't on the residency list stays in
+ * system memory, and a job that uses the allocation faults.
  */
 static void resident_when_executed(struct kunit *test)
 {

@@ -727,9 +727,9 @@ static int fenced_bind_later(void *arg)
 }
 
 /*
- * struct fenced_way - a request that needs VRAM. @binds: for page tables and not for @wanted; the
- * test fills and pins the VRAM that @big leaves free; @fenced: for a job that counts as a fenced
- * job, so @wanted is small enough for a user's share
+ * struct fenced_way - a SUBMIT, MAKE_RESIDENT or VM_BIND that needs VRAM, deferred or not. @binds:
+ * for page tables and not for @wanted; the test fills and pins the VRAM that @big leaves free;
+ * @fenced: for a job that counts as a fenced job, so @wanted is small enough for a user's share
  */
 struct fenced_way {
 	const char *name;
@@ -749,8 +749,8 @@ static const struct fenced_way fenced_ways[] = {
 };
 
 /*
- * A request that finds no room, because a fenced job of the same client uses VRAM, waits until that
- * job has ended instead of failing.
+ * A SUBMIT, MAKE_RESIDENT or VM_BIND, deferred or not, that finds no room in VRAM because of what a
+ * fenced job of the same client uses doesn't fail, but waits until that job has ended.
  */
 static void timeline_waits_for_own(struct kunit *test)
 {
@@ -792,7 +792,8 @@ static const struct fenced_way late_ways[] = {
 KUNIT_ARRAY_PARAM_DESC(late_ways, late_ways, name);
 
 /*
- * If memory can't move yet, because its reservation has a fence of another device, the request
+ * If the allocation that a SUBMIT or MAKE_RESIDENT, deferred or not, needs in VRAM can't move yet,
+ * because the allocation's reservation has a fence of another device, the call or the deferred work
  * waits for that fence without the reservation held, outside of sections.
  */
 static void timeline_late_fence(struct kunit *test)

@@ -561,7 +561,7 @@ TEST_F(submit, jobs_hold_what_they_name)
 		EXPECT_EQ(0, state.state);
 		for (n = 0; n < 3; n++) {
 			EXPECT_EQ(10 * round + n + 1, named[n].map[0]);
-			/* After its end the job doesn't hold the allocation any more. */
+			/* After the job's end the allocation, which has no handle, is unmapped. */
 			EXPECT_EQ(0, named_is_free(&self->client, &named[n]));
 			munmap(named[n].map, 4096);
 		}
@@ -724,7 +724,10 @@ TEST_F(submit, closed_while_hanging)
 	EXPECT_GT(limit / 2, pagoda_now() - began);
 	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->fd, self->client.syncobj, self->client.point,
 					      0));
-	/* Another client can create and bind meanwhile, and its jobs run afterwards. */
+	/*
+	 * While the job hangs, another client can create and bind allocations; the other client's
+	 * jobs run once the hanging job is given up.
+	 */
 	ASSERT_EQ(0, pagoda_create(self->fd, size, CPU, PAGODA_IN_APERTURE, &handles[0]));
 	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handles[0],
 				     client_data(&self->client, 0), 0, size));

@@ -139,7 +139,7 @@ struct pagoda_op_access_physical {
  * @nr_pages: Number of pages to map
  * @adl_offset: Index in @adl of the page that @first_page is mapped to
  * @adl: Pages that the aperture is mapped to
- * @flags: %VIRTIO_PAGODA_MAP_CACHE_COHERENT
+ * @flags: %VIRTIO_PAGODA_MAP_CACHE_COHERENT or 0
  * @generation: Number of the mapping, not 0; an access by a packet that names a different number is
  *	refused, unless that number is 0
  * @cpu_visible_address: MAP_APERTURE_SEGMENT2: kernel address of the pages if the allocation
@@ -466,7 +466,7 @@ struct pagoda_op_notify_fences {
  * @adl_offset: MAP_MMU: index in @adl of the page that @address is mapped to
  * @adl: MAP_MMU: pages to map, by bus address; else NULL
  * @mmu: Id of the MMU, always 0
- * @flags: %VIRTIO_PAGODA_MAP_MMU_READ_ONLY or 0
+ * @flags: MAP_MMU: %VIRTIO_PAGODA_MAP_MMU_READ_ONLY or 0; else 0
  */
 struct pagoda_op_map_mmu {
 	u64 address;

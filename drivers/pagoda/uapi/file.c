@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The end of a client, whose objects are destroyed when its DRM file is closed. */
+/*
+ * The end of a client: when the client's DRM file is closed, its jobs that haven't begun are
+ * cancelled and its objects destroyed; the VMs only when no job uses them any more.
+ */
 #include <drm/drm_file.h>
 #include "core/device.h"
 #include "vidmm/fence/fence.h"

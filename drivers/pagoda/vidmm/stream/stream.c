@@ -470,9 +470,9 @@ struct pagoda_stream_line *pagoda_stream_line_create(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_stream_line_destroy() - Give up a line
+ * pagoda_stream_line_destroy() - Destroy the line of a VM
  * @vidmm: Memory manager
- * @line: Line without open transaction; what was emitted is still executed
+ * @line: Line without open transaction; operations that were emitted are still executed
  *
  * Context: May sleep.
  */

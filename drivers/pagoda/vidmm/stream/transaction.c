@@ -37,10 +37,10 @@
 #define PAGODA_BUSY_TIMEOUT	(15 * HZ)
 
 /*
- * Takes the stream's lock when &pagoda_stream_line.in_transfer isn't set. While it is set, another
- * transaction of the line waits between two pieces of a transfer, and transfers can't overlap in
- * the stream (C28); or it waits for a submission that is set aside. What the other transaction
- * waits for doesn't depend on this transaction.
+ * Takes the stream's lock when &pagoda_stream_line.in_transfer isn't set. While the flag is set,
+ * another transaction of the line waits without the lock: between two pieces of a transfer, because
+ * transfers mustn't overlap in the stream (C28), or for a submission that is set aside. What the
+ * other transaction waits for doesn't depend on this transaction.
  */
 static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 {
