@@ -8,7 +8,8 @@
  *	sleep	allocations leave VRAM, but for the part that the device preserves, while memory
  *		can still be allocated; later, when user space doesn't run any more, the
  *		hardware loses its power
- *	release	last file closed, last mapping gone -> vidmm destroyed
+ *	release	last reference to the DRM device dropped, after the remove and after all files
+ *		and mappings are closed -> vidmm destroyed
  *
  * After the unplug ioctls fail, and CPU faults map a page of zeros; or, for a monitored fence, a
  * page with U64_MAX, or with the fence's last value if it was created with NO_MAX_ON_RESET.

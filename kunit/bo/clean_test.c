@@ -265,9 +265,9 @@ static void clean_until_the_cpu_writes(struct kunit *test)
 }
 
 /*
- * Writes that the device may not know of: an eviction copies the block that a debugger wrote, and
- * all blocks after a move within VRAM or after lost content was replaced by zeros, both of which
- * the CPU may have done in place of the device.
+ * Writes that the device may not know of: an eviction copies the 64 KiB block that a debugger
+ * wrote; and all blocks after a move within VRAM, or after lost content was replaced by zeros,
+ * because the CPU may have done the move or the fill in place of the device.
  */
 static void clean_not_if_the_device_cannot_know(struct kunit *test)
 {

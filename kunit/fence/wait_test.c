@@ -194,8 +194,8 @@ static int act_offer(struct pagoda_rig *rig, struct pagoda_bo *bo)
 }
 
 /*
- * Has the client bring the allocation to VRAM and release it as not written, so that the pages kept
- * in system memory are still a valid copy.
+ * Evicts the allocation, puts it on the client's residency list, brings it to VRAM, and takes it
+ * off the list as not written to. So the kept copy is still valid: the allocation is clean.
  */
 static int act_keep(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {

@@ -154,7 +154,7 @@ TEST_F(residency, physical_access_needs_an_aperture_range)
 	PAGODA_PROVES(C162);
 	EXPECT_EQ(before + size, aperture_mapped(self->fd));
 
-	/* An allocation for physical access that is evicted to the aperture gets a range, too. */
+	/* Evicted to the aperture, an allocation for physical access gets addresses there, too. */
 	ASSERT_EQ(0, create_placed(self->fd, size, PHYSICAL, BOTH,
 				   DRM_PAGODA_SEGMENT_VRAM, 0, PAGODA_IN_APERTURE, &evicted));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, evicted));

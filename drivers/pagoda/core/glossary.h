@@ -106,7 +106,8 @@
  *                       what an account gets before accounts behind it have a turn
  * spilled               resident, but not in the segment that the allocation prefers
  * stream                all paging operations, in lines, on their way into paging buffers
- * submission            paging buffer with its fence, struct pagoda_submission
+ * submission            paging buffer with its fence, struct pagoda_submission. In submit/: a
+ *                       SUBMIT call, struct pagoda_submit
  * swizzling range       window of the device in which the CPU sees a tiled allocation in rows
  * tail                  runs or entries behind the head of a packet
  * token                 right to evict or move a byte, of a client or of promotion (token bucket)

@@ -124,7 +124,10 @@ const void *pagoda_adl_cpu_pages(const struct pagoda_adl *adl, u64 first)
 	return pages ? pages + first : NULL;
 }
 
-/* Returns how many runs a packet of at most @bytes, with a head of @head bytes, may have. */
+/*
+ * Returns the most runs that a packet of at most @bytes may have: as many as fit behind its head of
+ * @head bytes, but not more than the device's max_runs.
+ */
 u32 pagoda_runs_fit(const struct pagoda_paging_limits *limits, u32 bytes, u32 head)
 {
 	if (bytes < head)

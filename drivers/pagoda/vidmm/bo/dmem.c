@@ -82,9 +82,9 @@ static int dmem_find_root(struct pagoda_vidmm *vidmm, struct dmem_cgroup_region 
 
 /*
  * Evicts allocations in VRAM that are charged to @pool or below: victims that the policy chooses,
- * until @bytes have left VRAM or no victim is left; only if none of these could be evicted, victims
- * that TTM finds. Returns 0 if the policy's victims freed anything, even less than @bytes; else the
- * result of ttm_resource_manager_dmem_reclaim().
+ * until @bytes have left VRAM, no victim is left or a signal is pending; only if no victim of the
+ * policy was evicted, victims that TTM finds. Returns 0 if the policy's victims freed anything,
+ * even less than @bytes; else the result of ttm_resource_manager_dmem_reclaim().
  */
 static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool_state *pool,
 			     u64 bytes)

@@ -139,7 +139,8 @@ void pagoda_walk_pause(void);
 
 /*
  * candidates.c: tell the policy which allocations come to VRAM, leave VRAM, are kept, used, offered
- * or will be used, and which clients are over their budgets; ranks of residency priorities
+ * or will be used, and which clients are over their budgets; spare victims that clients within
+ * their budgets use; get levels of allocations, and ranks of residency priorities
  */
 int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_victims_fini(struct pagoda_vidmm *vidmm);

@@ -141,9 +141,11 @@ void pagoda_promote_forget(struct pagoda_bo *bo)
 }
 
 /*
- * Has promotion's work item look, after &pagoda_promotion.patience, because VRAM may have room for
- * an allocation that waits for promotion; after &pagoda_promotion.period already if much VRAM is
- * free. Does nothing if no allocation waits. Any context.
+ * Has promotion's work item begin a walk, because VRAM may have room for an allocation that waits
+ * for promotion. The work item runs after &pagoda_promotion.patience, or, if it is queued already,
+ * when it is due. If promote_room_is_large(), a patience above &pagoda_promotion.period is lowered
+ * to the period, and the work item runs after the period. Does nothing if no allocation waits. Any
+ * context.
  */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The memory manager as a whole: created at probe, stopped when the device is removed, destroyed
- * when the last DRM file is closed. Sets up here: CPU executor, engines, budgets, holdings, regions
- * of the dmem controller, members of struct pagoda_vidmm; calls the init, stop and fini functions
- * of all other parts.
+ * with the last reference to the DRM device, after all files are closed. Sets up here: CPU
+ * executor, engines, budgets, holdings, regions of the dmem controller, members of struct
+ * pagoda_vidmm; calls the init, stop and fini functions of all other parts.
  */
 #include <linux/delay.h>
 #include <linux/device.h>
@@ -369,9 +369,9 @@ static void recovery_fini(struct pagoda_vidmm *vidmm)
 
 /*
  * The parts of the manager. pagoda_vidmm_create() sets them up in this order. In reverse order,
- * pagoda_vidmm_stop() stops them when the device is removed, and pagoda_vidmm_destroy() frees them
- * when the last DRM file is closed. If a part can't be set up, the parts before it are freed, the
- * last one first.
+ * pagoda_vidmm_stop() stops them when the device is removed, and later, when the last reference to
+ * the DRM device is dropped, pagoda_vidmm_destroy() frees them. If a part can't be set up, the
+ * parts before it are freed, the last part first.
  */
 static const struct vidmm_part {
 	const char *name;

@@ -214,7 +214,10 @@ int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 	/* Repeat if the device was reset for another reason: the rebuild may have filled VRAM. */
 	do {
 		ret = suspend_empty(vidmm);
-		/* If the device is never used again, the sleep can't lose anything. */
+		/*
+		 * A device that is never used again can't be reset, and needn't be: no job runs,
+		 * and VRAM has no content left that the sleep would destroy.
+		 */
 		if (ret || READ_ONCE(vidmm->reset->dead))
 			return ret;
 		ret = pagoda_reset_request(vidmm, PAGODA_RESET_SLEEP);
