@@ -163,7 +163,7 @@ static enum pagoda_engine_outcome request_run(struct pagoda_vgpu_queue *queue, u
 	return pagoda_engine_execute(&queue->vgpu->engine, run);
 }
 
-/* Describes the fault of @run in @completion, counts it and halts the queue until a reset. */
+/* Counts the fault of @run, describes it in @completion, and halts @queue until a queue reset. */
 static void request_fault(struct pagoda_vgpu_queue *queue, const struct pagoda_engine_run *run,
 			  struct virtio_pagoda_completion *completion)
 {

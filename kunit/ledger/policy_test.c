@@ -1340,7 +1340,10 @@ static void policy_queued_horizon(struct kunit *test)
 	pagoda_policy_forget(&few->policy, &coming[0]);
 }
 
-/* A queued job that is late by as many pages as VRAM has doesn't keep its items in VRAM. */
+/*
+ * A queued job no longer keeps its items in VRAM once the policy's clock has advanced by as many
+ * pages as VRAM has since the time at which the job was expected to be executed.
+ */
 static void policy_queued_late(struct kunit *test)
 {
 	struct pagoda_policy_coming coming = {};

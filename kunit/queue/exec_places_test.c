@@ -295,7 +295,10 @@ static void places_behind_fenced(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* State of a job when its scheduled fence signals: the scheduler hasn't looked at its end yet. */
+/*
+ * Results of pagoda_exec_test_is_done() and pagoda_engines_have_place() for a job when the job's
+ * scheduled fence signals: the scheduler hasn't looked yet whether the job has ended.
+ */
 struct places_look {
 	struct dma_fence_cb cb;
 	struct pagoda_exec_test *t;

@@ -368,8 +368,8 @@ static void pace_reclaimed(struct kunit *test)
 }
 
 /*
- * Each client has tokens of its own: while one client has none, a job of another client still has
- * allocations evicted.
+ * Each client has tokens of its own: while one client has none, a job of another client still
+ * evicts allocations to bring its own to VRAM.
  */
 static void pace_others(struct kunit *test)
 {

@@ -346,8 +346,8 @@ static int to_system_plugged(struct pagoda_bo *bo)
 }
 
 /*
- * pagoda_stream_plug_pass() gives the plug of a waiting thread to the thread that works for it:
- * moves of the working thread stay in an open submission.
+ * By pagoda_stream_plug_pass() a thread takes over the plug of another thread, which waits for the
+ * calling thread: moves of the calling thread stay in an open submission.
  */
 static void stream_plug_is_passed(struct kunit *test)
 {

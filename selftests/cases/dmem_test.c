@@ -451,7 +451,7 @@ TEST_F(dmem, parent)
 	EXPECT_EQ(PIECES(2), group_vram(GROUP(A)));
 	EXPECT_EQ(2, member_in_vram(MEMBER(A), 4, 6));
 	EXPECT_EQ(6, member_in_vram(&m, 0, 6));
-	/* B's dmem.min protects B's allocations from A, which evicts its own instead. */
+	/* B's dmem.min, within the parent's, protects B's allocations: A evicts A's own instead. */
 	EXPECT_EQ(0, group_limit(self->top, "dmem.min", "vram", PIECES(6)));
 	EXPECT_EQ(0, group_limit(GROUP(B), "dmem.min", "vram", PIECES(4)));
 	for (n = 0; n < 6; n++)

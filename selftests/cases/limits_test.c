@@ -38,7 +38,10 @@ FIXTURE_TEARDOWN(limits)
 	close(self->fd);
 }
 
-/* Makes VMs of one client until one is refused, with *@error. Returns how many were made. */
+/*
+ * Makes VMs of a client until a VM is refused, and sets *@error to the refusal's negative errno.
+ * Returns the number of VMs made.
+ */
 static uint32_t take_vms(int fd, int *error)
 {
 	struct drm_pagoda_vm_create args;
@@ -50,8 +53,10 @@ static uint32_t take_vms(int fd, int *error)
 }
 
 /*
- * Makes VMs of one client after the other until a client gets none, or is refused for another
- * reason than its own limit, with *@error. Returns how many were made.
+ * Makes VMs of one new client after the other, as many as each client gets. Ends at a client that
+ * gets no VM, or whose next VM is refused for another reason than the client's own limit, EMFILE.
+ * Sets *@error to the negative errno of the last refusal, or of a client that can't be opened.
+ * Returns the number of VMs made.
  */
 static uint32_t take_share(int *error)
 {

@@ -222,6 +222,7 @@ static int sleep_op(struct victim_state *v)
 	return write_file("/sys/power/state", "freeze");
 }
 
+/* The comments name the operation whose time is a sample. */
 const struct victim victims[] = {
 	/* An empty job is submitted and done. */
 	{ "submit", open_client, NULL, submit_empty },
@@ -239,9 +240,9 @@ const struct victim victims[] = {
 	{ "close", NULL, close_before, close_op },
 	/* A reset of the device is asked for and done. */
 	{ "reset", reset_open, NULL, reset_op, .root = true },
-	/* The attacker is gone after SIGKILL. */
+	/* The attacker's processes end after SIGKILL. */
 	{ "life", .life = true },
-	/* The machine goes to sleep as far as its devices, and wakes (pm_test). */
+	/* The machine suspends its devices and, instead of sleeping, resumes them (pm_test). */
 	{ "sleep", sleep_open, sleep_before, sleep_op, .root = true, .sleeps = true },
 };
 
@@ -250,8 +251,8 @@ const uint32_t victims_count = ARRAY_SIZE(victims);
 /* --- samples ---------------------------------------------------------------------------------- */
 
 /*
- * Repeats a call while it fails with EBUSY or ENOMEM, because others use the memory. The time of
- * the repetitions counts. @call NULL: returns 0
+ * Repeats a call while the call fails with EBUSY or ENOMEM, because other clients use the memory.
+ * The time of the repetitions counts. Returns the last result; 0 if @call is NULL.
  */
 static int until_done(int (*call)(struct victim_state *v), struct victim_state *v)
 {

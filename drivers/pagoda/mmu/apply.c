@@ -148,7 +148,10 @@ void pagoda_map_apply(struct pagoda_batch *batch, const struct pagoda_map *map)
 		.driver_protection = map->driver_protection,
 	};
 
-	/* Change entries before records: splitting a large page needs the page's old record. */
+	/*
+	 * Change entries before records: if a large page is split, its 4 KiB entries get the
+	 * DriverProtection of the page's old record.
+	 */
 	if (map->kind != PAGODA_MAP_INVALID)
 		map_blocks(batch, map);
 	else

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records of mapped ranges: allocation, offset and DriverProtection, which every update of entries
- * that map memory names, also when a table is split or restored long after the map (C98, C100).
- * Ranges that map zeros have no record.
+ * Records of mapped ranges: allocation and offset, which every update of entries that map memory
+ * names (C100), and DriverProtection, which only updates of leaf tables name (C98). The records
+ * serve updates long after the map, too, when a large page is split or a table is restored. Ranges
+ * that map zeros have no record.
  */
 #include <linux/slab.h>
 

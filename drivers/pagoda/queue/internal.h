@@ -216,7 +216,10 @@ void pagoda_queue_ended(struct pagoda_job *core);
 void pagoda_queue_free(struct pagoda_paging_job *job);
 void pagoda_queue_reuse(struct pagoda_job *core);
 
-/* send.c: send paging buffers to the device, and retire those that are executed or failed */
+/*
+ * send.c: send jobs to the device; report jobs that failed, are done or retire, as the members
+ * failed, finished and retired of struct pagoda_flight_ops
+ */
 struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job);
 bool pagoda_queue_send(struct pagoda_queue *queue);
 bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,

@@ -49,7 +49,7 @@ u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling)
 	return polled;
 }
 
-/* Ends pagoda_queue_hold(), and sends all waiting jobs in order. Runs in recover_wq. */
+/* Ends pagoda_queue_hold(), and sends waiting jobs by pagoda_queue_send(). Runs in recover_wq. */
 void pagoda_queue_resume(struct pagoda_queue *queue)
 {
 	bool kick;

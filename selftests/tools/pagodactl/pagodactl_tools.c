@@ -41,8 +41,8 @@ static bool parse_bytes(const char *text, uint64_t *bytes)
 }
 
 /*
- * Sets *@bytes to what was evicted so far by trims and for dmem cgroups under pressure. Returns 0
- * or a negative errno.
+ * Sets *@bytes to the number of bytes that trims and the reclaim of dmem cgroups have evicted from
+ * VRAM since probe. Returns 0 or a negative errno.
  */
 static int read_trimmed(const struct ctl_device *device, uint64_t *bytes)
 {

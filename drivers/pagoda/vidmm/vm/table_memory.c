@@ -130,9 +130,8 @@ static void vm_table_detach(struct pagoda_vm *vm)
  * @bo: Allocation, reservation held; nothing is done unless @bo is a page table
  *
  * Emits updates that make all entries of the table invalid, the update of the parent's entry, and a
- * TLB flush (C91). A root has no parent, and is first taken from the device. Drops the reference
- * that the VM had to
- * @bo: a table that is restored gets a new allocation.
+ * TLB flush (C91). A root has no parent: the device forgets a root before its entries change. Drops
+ * the VM's reference to @bo, because a table that is restored gets a new allocation.
  *
  * Context: May sleep and allocate.
  */
