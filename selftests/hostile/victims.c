@@ -198,16 +198,22 @@ static int reset_op(struct victim_state *v)
 	return write_word(v->fd, "1");
 }
 
-/* Fails if a folder is shared with the host by 9p: such a mount doesn't survive the sleep. */
+/*
+ * Returns -ENOTSUP if a folder is shared with the host by 9p: such a mount doesn't survive the
+ * sleep. Returns another negative errno if that can't be found out.
+ */
 static int sleep_open(struct victim_state *v)
 {
 	char text[4096] = "";
-	int fd = open("/proc/mounts", O_RDONLY | O_CLOEXEC);
-	ssize_t size = read(fd, text, sizeof(text) - 1);
+	int fd = open("/proc/mounts", O_RDONLY | O_CLOEXEC), ret = 0;
 
 	(void)v;
+	if (fd < 0)
+		return -errno;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		ret = -errno;
 	close(fd);
-	return size < 0 || strstr(text, " 9p ") ? -EBUSY : 0;
+	return !ret && strstr(text, " 9p ") ? -ENOTSUP : ret;
 }
 
 static int sleep_before(struct victim_state *v)
