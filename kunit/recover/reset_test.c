@@ -542,9 +542,8 @@ static struct pagoda_submission *reset_get(struct pagoda_queue *queue, struct pa
 	struct pagoda_submission *submission;
 
 	kunit_deactivate_static_stub(test, pagoda_queue_get);
-	if (!reset_gets--)
-		return ERR_PTR(-ENOMEM);
-	submission = pagoda_queue_get(queue, line, bytes, priv_bytes);
+	submission = reset_gets-- ? pagoda_queue_get(queue, line, bytes, priv_bytes) :
+				    ERR_PTR(-ENOMEM);
 	kunit_activate_static_stub(test, pagoda_queue_get, reset_get);
 	return submission;
 }

@@ -354,10 +354,14 @@ static int hangs_begin(struct hangs *hangs, uint32_t jobs, int fd, const uint32_
 		ret = client_open(client, fd, 0);
 		if (ret)
 			break;
-		pagoda_store(&client->program, client_word_address(client), 1);
+		/*
+		 * The first job says that it runs, and has what it lists. The others are queued: a
+		 * value that they stored would replace the one of hangs_end().
+		 */
+		if (!hangs->count)
+			pagoda_store(&client->program, client_word_address(client), 1);
 		client_append_wait(client, client_word_address(client), 2);
 		ret = client_submit(client, handles, count);
-		/* The first job has what it lists once it runs; the others are queued. */
 		if (!ret && !hangs->count)
 			ret = client_hangs(client);
 	}
