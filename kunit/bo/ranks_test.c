@@ -119,7 +119,7 @@ static void ranks_within(struct kunit *test)
 	struct two two;
 
 	two_make(test, &two, DRM_PAGODA_RESIDENCY_MAXIMUM, DRM_PAGODA_RESIDENCY_MINIMUM);
-	/* The rig's client wants 512 pages now, its budget is 608; the other client's are 384, 496. */
+	/* The rig's client now wants 512 pages of a budget of 608, the other client 384 of 496. */
 	KUNIT_ASSERT_EQ(test, 0, evict(two.rig, two.ours[0]));
 	settle_moves(two.rig);
 	KUNIT_EXPECT_FALSE(test, pagoda_budget_is_over(&two.rig->client->budget));
