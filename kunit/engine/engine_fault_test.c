@@ -64,7 +64,7 @@ static void fault_check(struct kunit *test, struct engine_fixture *fix, u32 reas
 #define FAULT(packet, change, reason, access, address) \
 	FAULT_AT(packet, change, reason, access, address, 0)
 
-/* UPDATE_PAGE_TABLE reports the bad value of each field, and the first byte of bad memory. */
+/* UPDATE_PAGE_TABLE reports the value that is refused, or the first byte of bad memory. */
 static void fault_update_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -215,7 +215,7 @@ static void fault_transfer_test(struct kunit *test)
 
 /*
  * VIRTUAL_FILL reports the bad value or address, and of a malformed page-table entry also the
- * level.
+ * entry's level.
  */
 static void fault_fill_test(struct kunit *test)
 {

@@ -205,7 +205,7 @@ static void tlb_invalid_test(struct kunit *test)
 	}
 }
 
-/* Each queue has a TLB of its own, and one flush is for all of them. */
+/* Each queue has a TLB of its own, and one flush is for the TLBs of all queues. */
 static void tlb_queues_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
