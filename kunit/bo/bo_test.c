@@ -140,7 +140,7 @@ static void bo_cpu(struct kunit *test)
 	pagoda_rig_close(large);
 }
 
-/* CONTIGUOUS asks for one range of VRAM; AccessedPhysically, also for addresses in the aperture. */
+/* CONTIGUOUS asks for one range of VRAM; AccessedPhysically for that and for aperture addresses. */
 static void bo_contiguous(struct kunit *test)
 {
 	static const u32 flags[] = { DRM_PAGODA_ALLOCATION_CONTIGUOUS, PHYSICAL };

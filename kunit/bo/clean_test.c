@@ -249,12 +249,12 @@ static void clean_until_the_cpu_writes(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, in_vram(t.bo));
 	/* The page is writable since the write before: this write needs no page fault. */
 	KUNIT_EXPECT_EQ(test, 0, put_user(0x4321, (u32 __user *)(at + BLOCK + 4)));
-	/* The GPU writes another block: both blocks are copied. */
+	/* The GPU writes another 64 KiB block: both blocks are copied. */
 	clean_write(&t, 3 * BLOCK, 0x31);
 	clean_leave(&t, 2 * BLOCK);
 	KUNIT_EXPECT_EQ(test, 0x31ull, submit_word(t.rig, t.bo, 3 * BLOCK));
 	KUNIT_EXPECT_EQ(test, 0x432100001234ull, submit_word(t.rig, t.bo, BLOCK));
-	/* A CPU write in system memory counts for no block: VRAM gets the new content. */
+	/* A CPU write in system memory marks no block as written: VRAM gets the new content. */
 	KUNIT_EXPECT_EQ(test, 0, get_user(word, (u32 __user *)at));
 	KUNIT_EXPECT_EQ(test, 0, put_user(0x99, (u32 __user *)at));
 	clean_bring(&t);
@@ -392,7 +392,7 @@ static void track_reports(struct kunit *test)
 
 /*
  * Moves of an idle allocation to system memory and back aren't reported as writes, and writes
- * before them still are. After a move within VRAM, and after a reset, all pages are reported.
+ * before such moves still are. After a move within VRAM, and after a reset, all pages are reported.
  */
 static void track_survives_moves(struct kunit *test)
 {

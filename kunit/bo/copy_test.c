@@ -277,8 +277,8 @@ static void copy_shared_is_written(struct kunit *test)
 }
 
 /*
- * An evicted allocation that stayed in VRAM, unused, is made resident again: its copy is still
- * valid.
+ * After an EVICT that left the allocation in VRAM, unused, the allocation is made resident again:
+ * its copy is still valid.
  */
 static void copy_stays(struct kunit *test)
 {
@@ -732,7 +732,7 @@ static int pages_beside_one_copy(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 	return pagoda_pages_alloc(vidmm, tt, ctx);
 }
 
-/* An allocation that finds no pages gets those of a newer copy if the oldest one is locked. */
+/* An allocation that finds no pages gets those of a newer copy if the oldest copy is locked. */
 static void copy_in_use_is_passed_over(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0), second;
@@ -784,7 +784,7 @@ static void copy_in_use_holds_up_no_other(struct kunit *test)
 
 /*
  * An allocation that finds no pages gets those of a newer copy if TTM has freed the pages of the
- * oldest one.
+ * oldest copy.
  */
 static void copy_without_pages_gives_none(struct kunit *test)
 {

@@ -34,9 +34,9 @@ static struct pagoda_bo *two_piece(struct two *two, struct pagoda_client *client
 
 /*
  * Fills VRAM with five allocations of the rig's client, of priority @ours, and three of the other
- * client, of priority @theirs; the other client's fourth one isn't in VRAM yet. The rig's client
- * wants 640 pages. Of the pool of 992 pages its budget is 608, or 496 once the other client wants
- * 512. The other client's budget is 496.
+ * client, of priority @theirs; the other client's fourth allocation isn't in VRAM yet. The rig's
+ * client wants 640 pages. Of the pool of 992 pages its budget is 608, or 496 once the other client
+ * wants 512. The other client's budget is 496.
  */
 static void two_make(struct kunit *test, struct two *two, u32 ours, u32 theirs)
 {
@@ -131,9 +131,9 @@ static void ranks_within(struct kunit *test)
 }
 
 /*
- * An allocation that a client within its budget uses, too, counts as that client's and stays. The
- * allocation leaves once all its users are over their budgets, and counts as its owner's again once
- * no other client uses it.
+ * An allocation that a client within its budget uses, too, counts as a candidate of that client and
+ * stays. The allocation leaves once all its users are over their budgets, and counts as a candidate
+ * of its owner again once no other client uses it.
  */
 static void ranks_shared(struct kunit *test)
 {
@@ -216,7 +216,7 @@ static void ranks_user_ends(struct kunit *test)
 #define MOST		64
 #define HERE		SZ_4M
 #define LOOKS_EACH	8u	/* most candidates that a search looks at for each victim */
-#define LOOKS		64u	/* most candidates that a search looks at, however many there are */
+#define LOOKS		64u	/* most candidates that a search looks at, however many are locked */
 
 /* A VM's private allocations, SHARE pages in all, and other allocations, which fill VRAM. */
 struct crowd {

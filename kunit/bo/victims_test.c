@@ -55,7 +55,7 @@ static u64 evictions(struct pagoda_rig *rig)
 }
 
 /*
- * Uses all allocations in turn, in ROUNDS rounds: the longest unused one is the next one used.
+ * Uses all allocations in turn, in ROUNDS rounds: the next allocation is always the longest unused.
  * Returns the number of evictions.
  */
 static u64 use_in_turn(struct submit_client *client, struct pagoda_bo **bos)
@@ -93,7 +93,7 @@ static void victims_cycle(struct kunit *test)
 
 /* ---- Allocations that stay ---------------------------------------------------------- */
 
-/* Uses allocations one after another until one is evicted; returns the index of the last used. */
+/* Uses allocations in turn until a use evicts another; returns the index of the last used. */
 static u32 fill(struct submit_client *client, struct pagoda_bo **bos)
 {
 	struct kunit *test = client->rig->test;
@@ -299,7 +299,7 @@ static void victims_interrupted(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Every job uses the private allocations of its VM without listing them: they stay in VRAM. */
+/* Every job uses its VM's private allocations, although it doesn't list them: they stay in VRAM. */
 static void victims_private(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -318,7 +318,7 @@ static void victims_private(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, in_vram(mine));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
-	/* Since the VM became idle, its private allocation is the longest unused one. */
+	/* The VM is idle from now on: its private allocation becomes the longest unused. */
 	for (i = 1; i < n; i++)
 		KUNIT_EXPECT_EQ(test, 0, use(other, &bos[i], 1));
 	KUNIT_EXPECT_EQ(test, 0, use(other, &bos[0], 1));
@@ -365,7 +365,7 @@ static void victims_trim(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic64_read(&traffic->paged_out), out + size);
 	KUNIT_EXPECT_EQ(test, pagoda_vidmm_trimmed(rig->vidmm), size);
 	KUNIT_EXPECT_EQ(test, spilled(rig, bos, count + 1), 2 * size);
-	/* All allocations leave VRAM except the one whose reservation is held. */
+	/* All allocations leave VRAM except bos[1], whose reservation is held. */
 	KUNIT_ASSERT_EQ(test, 0, use(client, &bos[1], 1));
 	holder_begin(&holder, bos[1]);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, U64_MAX));

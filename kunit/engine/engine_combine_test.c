@@ -587,7 +587,7 @@ static void combine_loads_test(struct kunit *test)
 	for (i = 1; i < 5; i++) {
 		words[0] = cpu_to_le64(i);
 		words[1] = cpu_to_le64(100 + i);
-		/* A line that isn't loaded again has this value already, and doesn't write it. */
+		/* A line that wasn't loaded again would have 77 already, and not write it. */
 		command_store(fix, va, 77, VIRTIO_PAGODA_COMMAND_WIDE);
 		command_copy(fix, va + 8, va + 16, 8);
 		command_expect_done(fix, 2, "job");
@@ -596,8 +596,8 @@ static void combine_loads_test(struct kunit *test)
 		combine_expect_word(fix, va + 16, 100 + i, "copied");
 	}
 	/*
-	 * The last store's value is the one that was loaded into the line at first; it is written
-	 * all the same, because ATOMIC_ADD has changed memory since.
+	 * The last store's value equals what was loaded into the line at first, but is written all
+	 * the same, because ATOMIC_ADD has changed memory since.
 	 */
 	words[1] = 0;
 	command_store(fix, va, 5, VIRTIO_PAGODA_COMMAND_WIDE);

@@ -39,7 +39,7 @@ static void command_expect_rest(struct command_fixture *fix, const char *what)
 	engine_expect_unchanged(fix->test, fix->mmu, what);
 }
 
-/* Expects that memory at @va holds @value, then restores the snapshot's bytes there. */
+/* Expects that memory at @va holds @value, then restores the snapshot's bytes at @va. */
 static void command_expect_value(struct command_fixture *fix, u64 va, u32 size, u64 value,
 				 const char *what)
 {

@@ -14,7 +14,7 @@
 #define WR	VIRTIO_PAGODA_ACCESS_WRITE
 #define VA_END	BIT_ULL(47)
 
-/* Maps four pages of VRAM, the last one read-only; returns @va. */
+/* Maps four pages of VRAM in address space 0, the last page read-only; returns @va. */
 static u64 fault_map(struct engine_fixture *fix, u64 va, u64 address)
 {
 	u32 i;

@@ -195,13 +195,13 @@ void engine_snapshot(struct engine_fixture *fix)
 	memcpy(fix->before, fix->memory, fix->memory_size);
 }
 
-/* Returns the byte of the snapshot that belongs to a byte of VRAM or system memory. */
+/* Returns the byte of the snapshot that belongs to a byte of fix->memory. */
 u8 *engine_before(struct engine_fixture *fix, const u8 *here)
 {
 	return fix->before + (here - fix->memory);
 }
 
-/* Expects all memory to be as in the snapshot. */
+/* Expects all of fix->memory to be as in the snapshot. */
 void engine_expect_unchanged(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
 	const u64 *before = (const u64 *)fix->before, *now = (const u64 *)fix->memory;

@@ -37,7 +37,7 @@ struct engine_kind {
 	u64 system;	/* bytes */
 	u64 invalid;	/* first byte of the page of VRAM that is published as unusable */
 	u64 gap;	/* offset at which system memory stops being contiguous */
-	u64 gap_size;	/* bytes from there on without memory */
+	u64 gap_size;	/* bytes from @gap on without memory */
 	u32 aperture;	/* pages */
 	u32 window;	/* bytes of the window of each swizzling range, 0 = no ranges */
 	u32 max_runs;
@@ -68,8 +68,8 @@ struct mmu_shape;
  * @fence: Called for each fence event, may be NULL
  * @idle: Called while a WAIT waits, may be NULL
  * @priv: Pointer for use by @fence and @idle
- * @notices: Number of notices
- * @notice: Head of the last notice
+ * @notices: Number of calls of &pagoda_engine_ops.notify
+ * @notice: Head of the packet of the last such call
  * @marks: Copy of VRAM before a run, for the test in engine_execute() that pages which the run
  *	changes are marked as written; NULL = no such test
  * @shape: Shape of the page tables that mmu_shape_set() made

@@ -100,8 +100,8 @@ static void job_request_test(struct kunit *test)
 } while (0)
 
 /*
- * A request is refused if its save area belongs to another context, isn't a save area, or has
- * another address space or root than the request.
+ * A request is refused if its save area belongs to another context, isn't a save area, or names
+ * another address space or root than that of the job.
  */
 static void job_image_test(struct kunit *test)
 {

@@ -149,8 +149,8 @@ static void swizzle_lock_pieces(struct kunit *test, struct swizzle_world *world,
 }
 
 /*
- * SPECIAL_LOCK_TRANSFERs out of VRAM copy the window's bytes, and the last one frees the range;
- * those into VRAM fill surface and window, and the first one binds the range.
+ * SPECIAL_LOCK_TRANSFERs out of VRAM copy the window's bytes, and the last packet frees the range;
+ * into VRAM they fill surface and window, and the first packet binds the range.
  */
 static void swizzle_lock_test(struct kunit *test)
 {
@@ -214,8 +214,8 @@ static const struct engine_mutation swizzle_lock_mutations[] = {
 };
 
 /*
- * A SPECIAL_LOCK_TRANSFER with a bad field is refused, and one out of VRAM also if the range isn't
- * bound to exactly its surface.
+ * A SPECIAL_LOCK_TRANSFER with a bad field is refused, and out of VRAM also if the range isn't
+ * bound to exactly the surface.
  */
 static void swizzle_lock_refused_test(struct kunit *test)
 {

@@ -288,7 +288,7 @@ static void tlb_refused_test(struct kunit *test)
 
 /*
  * With twice as many pages as a TLB has entries, each page leads to its memory, and more than half
- * of the entries are in use afterwards.
+ * of the entries are in use in the end.
  */
 static void tlb_many_test(struct kunit *test)
 {

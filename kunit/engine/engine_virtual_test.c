@@ -85,7 +85,7 @@ static void virtual_scattered_test(struct kunit *test)
 	}
 }
 
-/* A copy larger than PAGODA_CHUNK, from a large page to small ones and back, arrives. */
+/* A copy larger than PAGODA_CHUNK, from a large page to small pages and back, arrives. */
 static void virtual_large_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -502,8 +502,8 @@ static void virtual_copy_test(struct kunit *test)
 	range = engine_add_copy_entries(fix, 3);
 	virtual_range(&range[0], va, 0, va + MMU_PAGE, 100, 50);
 	/*
-	 * The second range reads entries that the first one wrote; the third one overwrites some of
-	 * these.
+	 * The second range reads entries that the first range wrote; the third range overwrites
+	 * some of these entries.
 	 */
 	virtual_range(&range[1], va + MMU_PAGE, 100, va, 200, 50);
 	virtual_range(&range[2], va, 500, va + MMU_PAGE, 140, 12);
