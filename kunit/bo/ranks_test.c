@@ -216,7 +216,7 @@ static void ranks_user_ends(struct kunit *test)
 #define MOST		64
 #define HERE		SZ_4M
 #define LOOKS_EACH	8u	/* most candidates that a search looks at for each victim */
-#define LOOKS		64u	/* most candidates that a search looks at, however many are locked */
+#define LOOKS		64u	/* most candidates that a search looks at, however many are held */
 
 /* A VM's private allocations, SHARE pages in all, and other allocations, which fill VRAM. */
 struct crowd {
