@@ -107,7 +107,7 @@ static void bo_evicted(struct kunit *test)
 
 /*
  * For access by the CPU an allocation's places are its supported segment, of VRAM the visible part,
- * then system memory; an allocation that is larger than the visible part goes to system memory.
+ * then system memory; VRAM is left out for an allocation that is larger than the visible part.
  */
 static void bo_cpu(struct kunit *test)
 {
@@ -131,7 +131,7 @@ static void bo_cpu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bo_places(large, pagoda_bo_placement_cpu), IN_SYSTEM);
 	pagoda_bo_placement_cpu(vram, places);
 	KUNIT_EXPECT_EQ(test, places[0].lpfn, PAGODA_RIG_VISIBLE_PAGES);
-	/* No other allocation is evicted. */
+	/* With this flag TTM evicts no other allocation to make room. */
 	KUNIT_EXPECT_NE(test, places[0].flags & TTM_PL_FLAG_DESIRED, 0);
 	pagoda_bo_placement_cpu(aperture, places);
 	KUNIT_EXPECT_NE(test, places[0].flags & TTM_PL_FLAG_DESIRED, 0);
@@ -140,7 +140,7 @@ static void bo_cpu(struct kunit *test)
 	pagoda_rig_close(large);
 }
 
-/* CONTIGUOUS asks for one range of VRAM, AccessedPhysically for an address in the aperture, too. */
+/* CONTIGUOUS asks for one range of VRAM; AccessedPhysically for that and for aperture addresses. */
 static void bo_contiguous(struct kunit *test)
 {
 	static const u32 flags[] = { DRM_PAGODA_ALLOCATION_CONTIGUOUS, PHYSICAL };
@@ -169,8 +169,8 @@ static void bo_contiguous(struct kunit *test)
 }
 
 /*
- * The aperture is no place for an allocation that needs an address there and is larger than the
- * aperture: such an allocation leaves VRAM, also to make room, and the CPU reaches it elsewhere.
+ * The aperture is no place for an allocation that needs aperture addresses and is larger than the
+ * aperture: the allocation is evicted to system memory, and the CPU reaches it there or in VRAM.
  */
 static void bo_exceeds_aperture(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A device that tracks what it writes: an eviction copies only the blocks of 64 KiB that were
- * written, whatever clients say; and TRACK tells a client which pages the GPU wrote.
+ * A device that tracks what it writes: an eviction copies only the blocks of 64 KiB that were, or
+ * may have been, written, whatever clients say; and TRACK tells a client which pages the GPU wrote.
  */
 #include <linux/sizes.h>
 #include "../drivers/vgpu/engine/internal.h"
@@ -39,7 +39,7 @@ static u64 clean_skipped(struct clean_test *t)
 	return stats.skipped;
 }
 
-/* Brings the allocation to visible VRAM, and requires that its system pages stay as a copy. */
+/* Brings the allocation to visible VRAM, and requires that it has a kept copy then. */
 static void clean_bring(struct clean_test *t)
 {
 	const struct ttm_place low = {
@@ -87,7 +87,7 @@ static void clean_end(struct clean_test *t)
 	KUNIT_EXPECT_EQ(t->test, 0ll, (s64)atomic64_read(&t->rig->client->copies));
 }
 
-/* Writes a word of the allocation in VRAM and marks the page as written, as for a job's write. */
+/* Writes a word of the allocation in VRAM, and marks the page as written, as a job's write does. */
 static void clean_write(struct clean_test *t, u64 offset, u64 value)
 {
 	struct pagoda_vram_cursor cur;
@@ -102,8 +102,8 @@ static void clean_write(struct clean_test *t, u64 offset, u64 value)
 }
 
 /*
- * Clears the device's bits for all pages: the CPU, if it had executed the last packets in place of
- * the device, would have set none.
+ * Clears the device's dirty bits of all pages: the CPU, if it had executed the last packets in
+ * place of the device, would have set none.
  */
 static void clean_as_if_by_cpu(struct clean_test *t)
 {
@@ -126,7 +126,7 @@ static void clean_leaves_for_nothing(struct kunit *test)
 	clean_end(&t);
 }
 
-/* An eviction copies the blocks that were written: two of four at first, then all. */
+/* An eviction copies the 64 KiB blocks that were written: two of four at first, then all. */
 static void clean_copies_what_was_written(struct kunit *test)
 {
 	struct clean_test t = clean_begin(test);
@@ -171,8 +171,8 @@ static void clean_is_decided_late(struct kunit *test)
 }
 
 /*
- * A wrong NotWrittenTo, and handles of several clients, change nothing: the block that the device
- * knows to be written is copied.
+ * A wrong NotWrittenTo, and handles of several clients, change nothing: the 64 KiB block that the
+ * device knows to be written is copied, and no other.
  */
 static void clean_believes_nobody(struct kunit *test)
 {
@@ -194,8 +194,8 @@ static void clean_believes_nobody(struct kunit *test)
 }
 
 /*
- * Only the block that a job wrote is copied, even if SUBMIT said READ: that the job only reads.
- * After a job without READ the policy doesn't take the allocation for clean any more.
+ * Only the 64 KiB block that a job wrote is copied, even if SUBMIT said READ: that the job only
+ * reads. After a job without READ the policy doesn't take the allocation for clean any more.
  */
 static void clean_after_a_job(struct kunit *test)
 {
@@ -228,8 +228,8 @@ static void clean_after_a_job(struct kunit *test)
 }
 
 /*
- * CPU reads through a writable mapping leave the allocation clean. A CPU write in VRAM has the
- * written block copied; a CPU write in system memory doesn't make the content in VRAM unclean.
+ * CPU reads through a writable mapping leave the allocation clean. A CPU write in VRAM has its
+ * 64 KiB block copied; an allocation that was written in system memory comes to VRAM clean.
  */
 static void clean_until_the_cpu_writes(struct kunit *test)
 {
@@ -249,12 +249,12 @@ static void clean_until_the_cpu_writes(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, in_vram(t.bo));
 	/* The page is writable since the write before: this write needs no page fault. */
 	KUNIT_EXPECT_EQ(test, 0, put_user(0x4321, (u32 __user *)(at + BLOCK + 4)));
-	/* The GPU writes another block: both blocks are copied. */
+	/* The GPU writes another 64 KiB block: both blocks are copied. */
 	clean_write(&t, 3 * BLOCK, 0x31);
 	clean_leave(&t, 2 * BLOCK);
 	KUNIT_EXPECT_EQ(test, 0x31ull, submit_word(t.rig, t.bo, 3 * BLOCK));
 	KUNIT_EXPECT_EQ(test, 0x432100001234ull, submit_word(t.rig, t.bo, BLOCK));
-	/* A CPU write in system memory counts for no block: VRAM gets the new content. */
+	/* A CPU write in system memory marks no block as written: VRAM gets the new content. */
 	KUNIT_EXPECT_EQ(test, 0, get_user(word, (u32 __user *)at));
 	KUNIT_EXPECT_EQ(test, 0, put_user(0x99, (u32 __user *)at));
 	clean_bring(&t);
@@ -299,9 +299,9 @@ static void clean_not_if_the_device_cannot_know(struct kunit *test)
 }
 
 /*
- * If a new copy would exceed copies->limit, none is kept, and a work item frees the oldest copy, so
- * that the next attempt has room: clients with many copies don't exclude others. Each copy counts
- * for the client that owns the allocation.
+ * If a new copy would exceed copies->limit, the allocation gets none, and a work item frees the
+ * oldest copies, so that the allocation's next move finds room: clients with many copies don't
+ * exclude others. Each copy counts for the client that owns the allocation.
  */
 static void clean_has_a_limit(struct kunit *test)
 {
@@ -360,7 +360,7 @@ static void clean_if_the_cpu_copies(struct kunit *test)
 
 /* ---- TRACK: which pages a client is told of -------------------------------------------- */
 
-/* Queries @pages pages, at most 64. Bit n of the result: page @page + n is reported as written. */
+/* Queries at most 64 pages. Bit n of the result: page @page + n is reported as written. */
 static u64 track_query(struct clean_test *t, u32 page, u32 pages)
 {
 	u64 word = 0;
@@ -391,8 +391,8 @@ static void track_reports(struct kunit *test)
 }
 
 /*
- * Moves out of VRAM and back aren't reported as writes, and writes before a move are still
- * reported. After a move within VRAM, and after a reset, all pages are reported.
+ * Moves of an idle allocation to system memory and back aren't reported as writes, and writes
+ * before such moves still are. After a move within VRAM, and after a reset, all pages are reported.
  */
 static void track_survives_moves(struct kunit *test)
 {
@@ -422,7 +422,7 @@ static void track_survives_moves(struct kunit *test)
 	pagoda_rig_settle_freed(t.rig);
 }
 
-/* If a job may still write to an allocation when it leaves VRAM, all its pages are reported. */
+/* After an allocation left VRAM while a job used it, a query reports all pages; the next, none. */
 static void track_of_the_busy(struct kunit *test)
 {
 	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM, .flags = PAGODA_PL_PIPELINED };
@@ -444,8 +444,8 @@ static void track_of_the_busy(struct kunit *test)
 #define HOLES		480u
 
 /*
- * A query asks the device for the bits of the first 256 ranges only: pages in ranges behind these
- * are reported each time.
+ * A query asks the device for the bits of the allocation's first 256 contiguous ranges of VRAM
+ * only: pages in ranges behind these are reported by each query.
  */
 static void track_of_the_scattered(struct kunit *test)
 {
@@ -475,8 +475,8 @@ static void track_of_the_scattered(struct kunit *test)
 }
 
 /*
- * Only the client that started may query and stop (else -ENOENT); a second START is refused
- * (-EBUSY), until STOP.
+ * Only the client that called START may query and stop (else -ENOENT); a second START, of whatever
+ * client, is refused (-EBUSY) until STOP.
  */
 static void track_belongs_to_a_client(struct kunit *test)
 {

@@ -18,9 +18,9 @@
 #define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
 
 /*
- * A device that refuses a copy out of VRAM, and VRAM that the CPU can't reach: the content is lost
- * and the state says so until the loss is acknowledged. Reads find zeros instead of old bytes, new
- * content stays, and another allocation keeps its content.
+ * If the device refuses a copy out of VRAM that the CPU can't reach, the content is lost, as
+ * pagoda_bo_info() says until the loss is acknowledged. pagoda_lost_clear() leaves zeros; content
+ * written after it stays, and another allocation keeps its content.
  */
 static void content_lost(struct kunit *test)
 {
@@ -57,7 +57,7 @@ static void content_lost(struct kunit *test)
 	dma_resv_unlock(bad->ttm.base.resv);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bad));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bad));
-	/* The state stays until it is acknowledged; only the first acknowledgment returns -EIO. */
+	/* The state stays until the loss is acknowledged, for which -EIO is returned once. */
 	pagoda_bo_info(bad, &info);
 	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);
 	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_acknowledge(bad));
@@ -68,7 +68,7 @@ static void content_lost(struct kunit *test)
 	pagoda_rig_write(rig, bad, 7);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bad));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bad, 7));
-	/* A loss acknowledged before pagoda_lost_clear(): the acknowledgment clears the content. */
+	/* A loss acknowledged before pagoda_lost_clear(): the acknowledgment leaves zeros. */
 	pagoda_bo_mark_lost(bad);
 	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_acknowledge(bad));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bad));
@@ -193,8 +193,8 @@ static void content_access_waits(struct kunit *test)
 }
 
 /*
- * After one fault at a packet inside of a paging buffer the device is reset once, and the buffer is
- * executed from the packet that failed on: no content is lost.
+ * After one fault at a packet inside of a paging buffer the device's queue is reset once, and the
+ * buffer is executed again from that packet on: no content is lost.
  */
 static void content_replay(struct kunit *test)
 {
@@ -208,7 +208,7 @@ static void content_replay(struct kunit *test)
 	next = rig->fake->last_submitted + 1;
 	pagoda_fake_transport_order(rig->fake, next, PAGODA_FAKE_FAULT, 72, 1);
 	pagoda_rig_plug_shared(rig);
-	/* One buffer: the copy out of VRAM, and zeros for the next allocation in its place. */
+	/* One buffer has the copy of @a out of VRAM and the zeros for @b, which evicts @a. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(b));
 	pagoda_stream_unplug(rig->vidmm, &rig->plug);
 	pagoda_rig_settle(rig);
@@ -248,9 +248,7 @@ static void content_lost_plugged(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/*
- * pagoda_bo_wait() with time to wait first sends paging operations that a plug holds back.
- */
+/* Before it waits, pagoda_bo_wait() sends paging operations that a plug holds back. */
 static void content_wait_plugged(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -341,8 +339,8 @@ static void content_by_cpu(struct kunit *test)
 }
 
 /*
- * When memory is short, moves that need new pages fail with -ENOMEM and lose no content; a swapped
- * out allocation still gets pages.
+ * When memory is short, moves that need new pages fail with -ENOMEM and lose no content; an
+ * allocation that was swapped out still gets pages.
  */
 static void content_short_of_memory(struct kunit *test)
 {
@@ -360,7 +358,7 @@ static void content_short_of_memory(struct kunit *test)
 		;
 	KUNIT_ASSERT_TRUE(test, out->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
 
-	/* As if an allocation of 2^32 pages had pages, whose size must remain available. */
+	/* As if an allocation with 2^32 pages existed: as much memory must remain available. */
 	atomic_inc(&rig->vidmm->nr_populated[PAGODA_TT_ORDERS - 1]);
 	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_aperture(new, false));
 	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_system(vram));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Kept copies: allocations that leave VRAM without being copied, and those that must be copied. */
+/* Kept copies, without dirty tracking: evictions that copy nothing; when copies are freed. */
 #include <linux/delay.h>
 #include <linux/shrinker.h>
 #include <linux/sizes.h>
@@ -79,7 +79,7 @@ static struct copy_test copy_begin(struct pagoda_rig *rig, u32 eviction)
 	return copy_begin_on(rig, pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, eviction));
 }
 
-/* Closes the allocation; expects that no copy is left when TTM's workqueue has freed it. */
+/* Closes the allocation; expects that no copy is left when TTM has freed the allocation. */
 static void copy_end(struct copy_test *t)
 {
 	pagoda_client_drop_lists(t->rig->client);
@@ -95,7 +95,7 @@ static u64 copied_out(struct copy_test *t)
 	return atomic64_read(&t->rig->vidmm->stats.paged_out);
 }
 
-/* Returns the bytes of the allocation in VRAM that were given up by DISCARD_CONTENT. */
+/* Returns how many bytes of the allocation in VRAM the logged DISCARD_CONTENT packets discarded. */
 static u64 copy_discarded(struct copy_test *t)
 {
 	const struct pagoda_rig_note *note;
@@ -132,7 +132,7 @@ static struct copy_counts copy_count(struct copy_test *t)
 
 /*
  * Evicts the allocation with NotWrittenTo. Expects that its content is copied out of VRAM if
- * @copied, else discarded there, and that the allocation holds the content of @seed afterwards.
+ * @copied, else discarded in VRAM, and that the evicted allocation holds the content of @seed.
  */
 static void copy_expect(struct copy_test *t, bool copied, u32 seed)
 {
@@ -174,8 +174,8 @@ static void copy_saves_in(struct pagoda_rig *rig, u32 eviction, u32 type)
 }
 
 /*
- * An unmodified allocation leaves VRAM by DISCARD_CONTENT, not by a copy, and comes back with its
- * content.
+ * An allocation evicted with NotWrittenTo leaves VRAM by DISCARD_CONTENT, not by a copy, and comes
+ * back with its content.
  */
 static void copy_saves(struct kunit *test)
 {
@@ -184,14 +184,14 @@ static void copy_saves(struct kunit *test)
 	copy_saves_in(pagoda_rig_create_mode(test), 0, TTM_PL_SYSTEM);
 }
 
-/* With the aperture as its eviction segment an unmodified allocation goes there without a copy. */
+/* An allocation evicted with NotWrittenTo goes to its eviction segment, the aperture, uncopied. */
 static void copy_saves_in_aperture(struct kunit *test)
 {
 	PAGODA_PROVES(C155);
 	copy_saves_in(pagoda_rig_create_mode(test), SUBMIT_APERTURE, TTM_PL_TT);
 }
 
-/* Expects that each page of the allocation's aperture range leads to the right system page. */
+/* Expects that page n of the allocation's aperture range leads to its system page n, for each n. */
 static void copy_expect_mapped(struct copy_test *t)
 {
 	u64 first = pagoda_aperture_of(t->bo->ttm.resource)->node.start, page, bus;
@@ -209,8 +209,8 @@ static void copy_expect_mapped(struct copy_test *t)
 }
 
 /*
- * An unmodified allocation goes to addresses of the aperture without a copy: it is mapped there,
- * and the device is told that it left, before the content is discarded, and that it arrived.
+ * A clean allocation moves to addresses of the aperture without a copy: they lead to its pages, and
+ * notices tell the device that it left VRAM, before DISCARD_CONTENT, and that it arrived.
  */
 static void copy_saves_and_maps(struct kunit *test)
 {
@@ -259,7 +259,7 @@ static void copy_takes_the_word(struct kunit *test)
 	copy_end(&t);
 }
 
-/* Another client may have written a shared allocation: NotWrittenTo of one client isn't enough. */
+/* A shared allocation is copied in spite of NotWrittenTo: another client may have written it. */
 static void copy_shared_is_written(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -268,7 +268,7 @@ static void copy_shared_is_written(struct kunit *test)
 	pagoda_copy_shared(t.bo);
 	pagoda_rig_write(t.rig, t.bo, 2);
 	copy_expect(&t, true, 2);
-	/* A shared allocation keeps no copy later either. */
+	/* A shared allocation gets no new copy. */
 	copy_bring(&t);
 	KUNIT_EXPECT_NULL(test, t.bo->content.copy);
 	pagoda_rig_write(t.rig, t.bo, 3);
@@ -277,8 +277,8 @@ static void copy_shared_is_written(struct kunit *test)
 }
 
 /*
- * An evicted allocation that stayed in VRAM, unused, is made resident again: its copy is still
- * valid.
+ * After an EVICT that left the allocation in VRAM, unused, the allocation is made resident again:
+ * its copy is still valid.
  */
 static void copy_stays(struct kunit *test)
 {
@@ -294,8 +294,8 @@ static void copy_stays(struct kunit *test)
 }
 
 /*
- * When room is needed, an allocation with a clean copy is evicted first, although it came to VRAM
- * last.
+ * When room is needed, a clean allocation, for which EVICT was called, leaves VRAM first, uncopied,
+ * although it came to VRAM last.
  */
 static void copy_leaves_first(struct kunit *test)
 {
@@ -344,7 +344,7 @@ static void copy_is_put_back(struct kunit *test)
 	copy_end(&t);
 }
 
-/* ---- It is copied after all --------------------------------------------------------- */
+/* ---- The allocation is copied after all --------------------------------------------- */
 
 /*
  * After an EVICT without NotWrittenTo, which left the allocation in VRAM, an EVICT with
@@ -391,7 +391,7 @@ static void copy_is_stale_for_another(struct kunit *test)
 	copy_end(&t);
 }
 
-/* NotWrittenTo is about the GPU: bytes that the CPU wrote are never lost. */
+/* NotWrittenTo is about the GPU: bytes that a debugger wrote by the CPU are copied all the same. */
 static void copy_is_stale_for_the_cpu(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -432,7 +432,7 @@ static void copy_is_stale_after_mprotect(struct kunit *test)
 	copy_end(&t);
 }
 
-/* Reads through a file that is open for reading only can't become writes: the copy stays valid. */
+/* A mapping of a file opened for reading only can't become writable: the copy stays valid. */
 static void copy_is_clean_for_readers(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -469,8 +469,8 @@ static void copy_is_stale_if_lost(struct kunit *test)
 }
 
 /*
- * A job runs after the eviction, in a VM that the allocation is private to, or with the allocation
- * in its list: the copy is stale, so the content that the job wrote is copied.
+ * A job, in the VM that the allocation is private to or with the allocation in its list, runs after
+ * an EVICT that left the allocation in VRAM: the copy is stale, and what the job wrote is copied.
  */
 static void copy_is_stale_after_job(struct kunit *test, bool private)
 {
@@ -541,7 +541,7 @@ static void copy_is_not_shown(struct kunit *test)
 
 /* ---- How much is kept ------------------------------------------------------------ */
 
-/* A copy that would exceed the limit isn't kept. */
+/* A copy that would exceed copies->limit isn't kept. */
 static void copy_has_a_limit(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -606,7 +606,7 @@ static void copy_shrinks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
 	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
 	copy_expect(&t, true, 1);
-	/* A new copy is kept, but none is left once the allocation has left VRAM. */
+	/* The allocation gets a new copy, which is freed when the allocation leaves VRAM. */
 	copy_bring(&t);
 	copy_expect(&t, false, 1);
 	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
@@ -643,7 +643,7 @@ static void copy_makes_way(struct kunit *test)
 
 #define LIMIT	(60 * HZ)
 
-/* Makes another allocation come to VRAM, holding 1, with a copy that is newer than that of @t. */
+/* Returns another allocation in VRAM, with content of seed 1 and a copy newer than that of @t. */
 static struct copy_test copy_keep_second(struct copy_test *t)
 {
 	struct copy_test second = copy_begin(t->rig, 0);
@@ -722,7 +722,7 @@ static void copy_let(struct copy_test *t, struct copy_holder *holder)
 	flush_work(&t->rig->vidmm->copies->work);
 }
 
-/* Has pages only when a single copy is left. */
+/* Stands in for pagoda_pages_alloc(): fails with -ENOMEM as long as there are two copies. */
 static int pages_beside_one_copy(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 				 const struct ttm_operation_ctx *ctx)
 {
@@ -732,7 +732,7 @@ static int pages_beside_one_copy(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 	return pagoda_pages_alloc(vidmm, tt, ctx);
 }
 
-/* An allocation that finds no pages gets those of a newer copy if the oldest one is locked. */
+/* An allocation that finds no pages gets those of a newer copy if the oldest copy is locked. */
 static void copy_in_use_is_passed_over(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0), second;
@@ -754,8 +754,8 @@ static void copy_in_use_is_passed_over(struct kunit *test)
 }
 
 /*
- * The shrinker gives up a copy that is locked, and a newer one: only the newer one is freed before
- * the other is unlocked, and the shrinker counts neither.
+ * The shrinker chooses a locked copy and a newer copy: only the newer copy is freed before the
+ * locked copy is unlocked, and the shrinker doesn't count the locked copy any more either.
  */
 static void copy_in_use_holds_up_no_other(struct kunit *test)
 {
@@ -784,7 +784,7 @@ static void copy_in_use_holds_up_no_other(struct kunit *test)
 
 /*
  * An allocation that finds no pages gets those of a newer copy if TTM has freed the pages of the
- * oldest one.
+ * oldest copy.
  */
 static void copy_without_pages_gives_none(struct kunit *test)
 {
@@ -794,7 +794,7 @@ static void copy_without_pages_gives_none(struct kunit *test)
 
 	copy_keep(&t);
 	second = copy_keep_second(&t);
-	/* TTM passes over what is locked. */
+	/* TTM's swap-out passes over the copy of @second, which is locked. */
 	copy_hold(&second, &holder);
 	swap_out_all(t.rig);
 	copy_let(&second, &holder);

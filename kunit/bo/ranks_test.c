@@ -10,7 +10,7 @@
 #define OURS		5	/* these and three pieces of the other client fill VRAM */
 #define THEIRS		4
 
-/* The rig's client has the pieces @ours, another client has @theirs. */
+/* The rig's client owns the allocations @ours, of PIECE pages each; another client owns @theirs. */
 struct two {
 	struct pagoda_rig *rig;
 	struct pagoda_client *other;
@@ -33,10 +33,10 @@ static struct pagoda_bo *two_piece(struct two *two, struct pagoda_client *client
 }
 
 /*
- * Fills VRAM with five pieces of the rig's client, of priority @ours, and three of the other
- * client, of priority @theirs; the other client's fourth piece isn't in VRAM yet. The rig's client
- * wants 640 pages. Of the pool of 992 pages its budget is 608, or 496 once the other client wants
- * 512. The other client's budget is 496.
+ * Fills VRAM with five allocations of the rig's client, of priority @ours, and three of the other
+ * client, of priority @theirs; the other client's fourth allocation isn't in VRAM yet. The rig's
+ * client wants 640 pages. Of the pool of 992 pages its budget is 608, or 496 once the other client
+ * wants 512. The other client's budget is 496.
  */
 static void two_make(struct kunit *test, struct two *two, u32 ours, u32 theirs)
 {
@@ -80,7 +80,7 @@ static void two_bring(struct two *two, struct pagoda_bo *bo)
 	settle_moves(two->rig);
 }
 
-/* Brings back a piece of the rig's client that has left VRAM. */
+/* Brings back an allocation of the rig's client that has left VRAM. */
 static void two_bring_back(struct two *two)
 {
 	u32 i;
@@ -108,7 +108,7 @@ static void ranks_budget(struct kunit *test)
 	two_bring_back(&two);
 	KUNIT_EXPECT_EQ(test, count_in_vram(two.ours, OURS), OURS);
 	KUNIT_EXPECT_EQ(test, count_in_vram(two.theirs, THEIRS), THEIRS - 1);
-	/* The other client has 384 pages of a budget of 496, although it wants more. */
+	/* The other client has 384 pages in VRAM, of a budget of 496, although it wants 512. */
 	KUNIT_EXPECT_FALSE(test, pagoda_budget_is_over(&two.other->budget));
 	two_end(&two);
 }
@@ -119,7 +119,7 @@ static void ranks_within(struct kunit *test)
 	struct two two;
 
 	two_make(test, &two, DRM_PAGODA_RESIDENCY_MAXIMUM, DRM_PAGODA_RESIDENCY_MINIMUM);
-	/* The rig's client wants 512 pages of 608 now, the other one 384 of 496. */
+	/* The rig's client now wants 512 pages of a budget of 608, the other client 384 of 496. */
 	KUNIT_ASSERT_EQ(test, 0, evict(two.rig, two.ours[0]));
 	settle_moves(two.rig);
 	KUNIT_EXPECT_FALSE(test, pagoda_budget_is_over(&two.rig->client->budget));
@@ -131,9 +131,9 @@ static void ranks_within(struct kunit *test)
 }
 
 /*
- * An allocation that a client within its budget uses, too, counts as that client's and stays. The
- * allocation leaves once all its users are over their budgets, and counts as its owner's again once
- * no other client uses it.
+ * An allocation that a client within its budget uses, too, counts as a candidate of that client and
+ * stays. The allocation leaves once all its users are over their budgets, and counts as a candidate
+ * of its owner again once no other client uses it.
  */
 static void ranks_shared(struct kunit *test)
 {
@@ -163,9 +163,8 @@ static void ranks_shared(struct kunit *test)
 }
 
 /*
- * A client with a single allocation, which is larger than the client's budget, counts as over its
- * budget while that allocation is looked at as a victim: the allocation leaves, although those of
- * the other client have the lowest priority.
+ * A client whose single allocation is larger than the client's budget is over its budget: the
+ * allocation leaves VRAM, although those of the other client have the lowest priority.
  */
 static void ranks_single(struct kunit *test)
 {
@@ -217,9 +216,9 @@ static void ranks_user_ends(struct kunit *test)
 #define MOST		64
 #define HERE		SZ_4M
 #define LOOKS_EACH	8u	/* most candidates that a search looks at for each victim */
-#define LOOKS		64u	/* most candidates that a search looks at, however many there are */
+#define LOOKS		64u	/* most candidates that a search looks at, however many are held */
 
-/* A VM's private allocations, SHARE pages in all, and pieces, which fill the rest of VRAM. */
+/* A VM's private allocations, SHARE pages in all, and other allocations, which fill VRAM. */
 struct crowd {
 	struct submit_client *client;
 	struct pagoda_bo *private[MOST];
@@ -242,8 +241,8 @@ static struct pagoda_bo *crowd_piece(struct pagoda_rig *rig, u32 pages, u32 prio
 }
 
 /*
- * Makes @count private allocations, then pieces of a higher priority until one of the private
- * allocations has to leave.
+ * Brings @count private allocations to VRAM, then other allocations, of a higher priority, until
+ * one of the private allocations has to leave.
  */
 static void crowd_make(struct kunit *test, struct crowd *crowd, u32 count)
 {
@@ -282,7 +281,7 @@ static void crowd_end(struct crowd *crowd)
 	submit_client_end(crowd->client);
 }
 
-/* Number of candidates of which a search has asked whether they are busy. */
+/* How often a search has asked whether a candidate is busy. */
 static u32 crowd_asked;
 static bool (*crowd_was_busy)(struct pagoda_policy_item *item);
 
@@ -293,8 +292,8 @@ static bool crowd_is_busy(struct pagoda_policy_item *item)
 }
 
 /*
- * Brings @bo to VRAM while @held, unless NULL, is locked, too. Returns the number of candidates of
- * which the policy asked whether they are busy.
+ * Brings @bo to VRAM while @held, unless NULL, is locked, too. Returns how often the policy asked
+ * whether a candidate is busy.
  */
 static u32 crowd_place(struct crowd *crowd, struct pagoda_bo *bo, struct dma_resv *held)
 {
@@ -376,8 +375,8 @@ static void crowd_offered(struct kunit *test, u32 count)
 	for (i = 0; i < count; i++)
 		KUNIT_ASSERT_EQ(test, 0, offer(rig, crowd.private[i], DRM_PAGODA_OFFER_NORMAL));
 	/*
-	 * More than is left of the room that private allocations made in crowd_make(), so that at
-	 * least one more of them has to leave.
+	 * More pages than are free since private allocations left VRAM in crowd_make(): at least
+	 * one more private allocation has to leave.
 	 */
 	want = crowd_piece(rig, PIECE / 2 + pages, DRM_PAGODA_RESIDENCY_HIGH);
 	looks = crowd_place(&crowd, want, NULL);

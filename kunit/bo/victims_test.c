@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How allocations leave VRAM, to make room or because VRAM is trimmed: that the driver asks the
- * policy, tells the policy what happens, and leaves alone the allocations that are needed or held.
+ * policy, tells it what happens, and doesn't evict allocations that are needed, closed or locked.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
@@ -17,7 +17,7 @@
 #define ROUNDS		10
 #define STEPS		400
 
-/* Returns a piece with the content of @seed, in system memory. */
+/* Returns an allocation of PIECE pages with the content of @seed, in system memory. */
 static struct pagoda_bo *piece_outside(struct pagoda_rig *rig, u32 seed)
 {
 	struct pagoda_bo *bo = piece(rig, CPU, SUBMIT_VRAM, seed);
@@ -55,7 +55,7 @@ static u64 evictions(struct pagoda_rig *rig)
 }
 
 /*
- * Uses all pieces one after another, in rounds: the longest unused piece is the next one used.
+ * Uses all allocations in turn, in ROUNDS rounds: the next allocation is always the longest unused.
  * Returns the number of evictions.
  */
 static u64 use_in_turn(struct submit_client *client, struct pagoda_bo **bos)
@@ -93,7 +93,7 @@ static void victims_cycle(struct kunit *test)
 
 /* ---- Allocations that stay ---------------------------------------------------------- */
 
-/* Uses pieces one after another until VRAM is full; returns the index of the last piece. */
+/* Uses allocations in turn until a use evicts another; returns the index of the last used. */
 static u32 fill(struct submit_client *client, struct pagoda_bo **bos)
 {
 	struct kunit *test = client->rig->test;
@@ -105,13 +105,13 @@ static u32 fill(struct submit_client *client, struct pagoda_bo **bos)
 		if (evictions(client->rig) != before)
 			break;
 	}
-	/* The last piece evicted the first. */
+	/* The allocation used last evicted the first. */
 	KUNIT_ASSERT_LT(test, 4u, n);
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
 	return n;
 }
 
-/* A thread that holds the reservation of @bo until @enough is completed. */
+/* A work item that holds the reservation of @bo until @enough is completed. */
 struct holder {
 	struct work_struct work;
 	struct pagoda_bo *bo;
@@ -147,8 +147,8 @@ static void holder_end(struct holder *holder)
 }
 
 /*
- * An allocation with a held reservation is passed over while another can leave, and is a candidate
- * again afterwards.
+ * An allocation whose reservation is held is passed over while another can leave; a later search
+ * finds the allocation again.
  */
 static void victims_held(struct kunit *test)
 {
@@ -164,7 +164,7 @@ static void victims_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, use(client, &bos[0], 1));
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]));
 	holder_end(&holder);
-	/* bos[1] is by far the longest unused piece after all others were used again. */
+	/* bos[1] is by far the longest unused allocation after all others were used again. */
 	for (i = 2; i <= count; i++)
 		KUNIT_EXPECT_EQ(test, 0, use(client, &bos[i], 1));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
@@ -243,7 +243,7 @@ static void victims_dead(struct kunit *test)
 
 static u32 tried_when_interrupted;
 
-/* Stands in for pagoda_queue_get(): a signal interrupts the first wait of a move. */
+/* Stands in for pagoda_queue_get(): counts its calls, and fails as if a signal had come. */
 static struct pagoda_submission *get_interrupted(struct pagoda_queue *queue,
 						 struct pagoda_line *line,
 						 u32 bytes, u32 priv_bytes)
@@ -299,7 +299,7 @@ static void victims_interrupted(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Every job uses the private allocations of its VM, although no job lists them. */
+/* Every job uses its VM's private allocations, although it doesn't list them: they stay in VRAM. */
 static void victims_private(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -318,7 +318,7 @@ static void victims_private(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, in_vram(mine));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
-	/* While the VM is idle, a private allocation is as old as the VM's last job. */
+	/* The VM is idle from now on: its private allocation becomes the longest unused. */
 	for (i = 1; i < n; i++)
 		KUNIT_EXPECT_EQ(test, 0, use(other, &bos[i], 1));
 	KUNIT_EXPECT_EQ(test, 0, use(other, &bos[0], 1));
@@ -365,7 +365,7 @@ static void victims_trim(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic64_read(&traffic->paged_out), out + size);
 	KUNIT_EXPECT_EQ(test, pagoda_vidmm_trimmed(rig->vidmm), size);
 	KUNIT_EXPECT_EQ(test, spilled(rig, bos, count + 1), 2 * size);
-	/* All pieces leave except the one with a held reservation. */
+	/* All allocations leave VRAM except bos[1], whose reservation is held. */
 	KUNIT_ASSERT_EQ(test, 0, use(client, &bos[1], 1));
 	holder_begin(&holder, bos[1]);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, U64_MAX));
@@ -373,7 +373,7 @@ static void victims_trim(struct kunit *test)
 	for (i = 0; i < PIECES; i++)
 		KUNIT_EXPECT_EQ(test, in_vram(bos[i]), i == 1);
 	KUNIT_EXPECT_EQ(test, spilled(rig, bos, count + 1), count * size);
-	/* The piece that was held leaves next: being passed over has changed nothing. */
+	/* The allocation that was passed over is still a candidate. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, 1));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
 	pagoda_rig_settle(rig);
@@ -388,8 +388,8 @@ static void victims_trim(struct kunit *test)
 /* ---- Everything at once ------------------------------------------------------------ */
 
 /*
- * Expects that the policy has exactly the allocations in VRAM as candidates, and that no search or
- * call has left a mark at an allocation.
+ * Expects that the policy has exactly the allocations in VRAM as candidates, no more than fit, and
+ * that no allocation counts as tried by a search, kept for a call or moved with a PAGODA_PL_ flag.
  */
 static void expect_known(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 step)
 {
@@ -462,8 +462,8 @@ static void random_step(struct submit_client *client, struct pagoda_bo **bos,
 }
 
 /*
- * After random uses, evictions, offers and priorities, the policy still knows what is in VRAM, and
- * content is intact.
+ * After each of many random uses, evictions, offers, priorities and closings the policy knows what
+ * is in VRAM; in the end all content is intact.
  */
 static void victims_random(struct kunit *test)
 {

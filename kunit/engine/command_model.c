@@ -44,9 +44,8 @@ static enum command_model_end model_refuse(struct command_model *model, u32 reas
 }
 
 /*
- * Returns a pointer to the byte at @va, or NULL after a fault, which @model describes then. Where
- * the address space reads as zeros, returns @zero: *@zero is 0, and what is written there is
- * dropped.
+ * Returns a pointer to the byte at @va, or NULL after a fault, which @model describes then. For a
+ * page of zeros returns @zero: *@zero is 0, and what the caller writes to *@zero is dropped.
  */
 static u8 *model_byte(struct command_model *model, u64 va, u32 access, u8 *zero)
 {
@@ -180,7 +179,7 @@ static enum command_model_end model_add(struct command_model *model,
 	return model_memory(model, !result || model_store(model, result, size, old));
 }
 
-/* Stores a value of @size bytes: what STORE, SIGNAL and STORE_REGISTER have in common. */
+/* Checks and stores a value of @size bytes: what STORE, SIGNAL and STORE_REGISTER do. */
 static enum command_model_end model_put(struct command_model *model, u64 address, u32 size,
 					u64 value)
 {
@@ -462,8 +461,8 @@ static enum command_model_end model_command(struct command_model *model)
 }
 
 /*
- * Executes the commands of a buffer, and of those that BRANCH continues in; returns how the program
- * ended.
+ * Executes the commands of a buffer, and of the buffers that BRANCH continues in, until the program
+ * ends; returns how the program ended.
  */
 enum command_model_end command_model_execute(struct command_model *model)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A model that executes commands byte by byte, to compare the engine with. The model depends on the
- * device's ABI and on shim.h, but on nothing else of the engine; the fuzzer builds the model, too.
+ * A model that executes commands by bytes and elements, to compare the engine with. The model uses
+ * the device's ABI and shim.h, but nothing else of the engine; the fuzzer builds the model, too.
  */
 #ifndef PAGODA_KUNIT_COMMAND_MODEL_H
 #define PAGODA_KUNIT_COMMAND_MODEL_H
@@ -15,13 +15,13 @@ enum command_model_end {
 	COMMAND_MODEL_REFUSED,	/* the command is bad, @reason says why */
 	COMMAND_MODEL_FAULT,	/* an access or a COMPARE failed: @reason, @fault, @access */
 	COMMAND_MODEL_STOPPED,	/* a WAIT found too small a value, or @limit is reached */
-	COMMAND_MODEL_CUT,	/* came to a TIMESTAMP: the model has no clock */
+	COMMAND_MODEL_CUT,	/* the program came to a TIMESTAMP: the model has no clock */
 };
 
 /**
  * struct command_model - A machine that executes commands
- * @byte: Returns a pointer to the byte at an address. The access faults if *@reason was set; else
- *	NULL: the byte reads as zero
+ * @byte: Returns a pointer to the byte at an address. The access faults if *@reason was set. NULL
+ *	without a reason: the byte reads as zero, and writes are dropped
  * @priv: First argument of @byte
  * @limit: Number of executed commands at which the program is stopped
  * @registers: Registers, as in the save area

@@ -145,7 +145,7 @@ static void combine_add_flush(struct engine_fixture *fix)
 
 /*
  * READ_PHYSICAL, WRITE_PHYSICAL, SIGNAL_MONITORED_FENCE, the aperture's operations and FLUSH_TLB
- * complete the paging queue's earlier writes to system memory; a FILL of VRAM doesn't.
+ * bring the paging queue's writes that were held back to memory; a FILL of VRAM doesn't.
  */
 static void combine_drains_test(struct kunit *test)
 {
@@ -165,7 +165,7 @@ static void combine_drains_test(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(drains); i++) {
 		combine_copy_late(test, fix, drains[i].what);
-		/* An operation that doesn't drain leaves the line in the combiner. */
+		/* A FILL of VRAM doesn't drain: the line stays in the combiner. */
 		engine_add_fill(fix, 8 * ENGINE_PAGE, ENGINE_PAGE, 3);
 		engine_expect_done(test, fix);
 		KUNIT_EXPECT_TRUE_MSG(test, combine_is_late(fix), "%s", drains[i].what);
@@ -225,8 +225,8 @@ static void combine_ends_test(struct kunit *test)
 
 /*
  * Through a page of the aperture that is mapped as coherent, queue and CPU see each other's bytes
- * at once. Through another page the queue's last line is held back: the queue's next read sees this
- * line and brings it to memory, over the bytes that the CPU wrote there meanwhile.
+ * at once. Through another page the last line of the queue's copy is held back: the queue's next
+ * read of this line first brings it to memory, over bytes that the CPU wrote since the copy.
  */
 static void combine_aperture_test(struct kunit *test)
 {
@@ -243,7 +243,7 @@ static void combine_aperture_test(struct kunit *test)
 		engine_add_map(fix, opcodes[i / 2], coherent ? VIRTIO_PAGODA_MAP_CACHE_COHERENT : 0,
 			       WINDOW, 1, TARGET, 20 + i, true);
 		combine_add_copy(fix, &window);
-		/* The target differs in every byte of the last line, so that a write is seen. */
+		/* Each byte of the target's last line differs from the source: a write shows. */
 		for (byte = 0; byte < LINE; byte++)
 			last[byte] = ~combine_source(fix)[ENGINE_PAGE - LINE + byte];
 		engine_snapshot(fix);
@@ -476,7 +476,7 @@ static void combine_idle(struct command_fixture *fix)
 	*(__le64 *)command_memory(fix, va + MMU_PAGE) = cpu_to_le64(1);
 }
 
-/* A job's earlier stores are in memory at a SIGNAL, ATOMIC_ADD or WAIT, and after a fault. */
+/* SIGNAL, WAIT and a fault bring a job's stores to memory, ATOMIC_ADD those in its own line. */
 static void combine_release_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -587,7 +587,7 @@ static void combine_loads_test(struct kunit *test)
 	for (i = 1; i < 5; i++) {
 		words[0] = cpu_to_le64(i);
 		words[1] = cpu_to_le64(100 + i);
-		/* In a line that wasn't loaded again, the word would have this value already. */
+		/* A line that wasn't loaded again would have 77 already, and not write it. */
 		command_store(fix, va, 77, VIRTIO_PAGODA_COMMAND_WIDE);
 		command_copy(fix, va + 8, va + 16, 8);
 		command_expect_done(fix, 2, "job");
@@ -596,8 +596,8 @@ static void combine_loads_test(struct kunit *test)
 		combine_expect_word(fix, va + 16, 100 + i, "copied");
 	}
 	/*
-	 * The last store's value is the one that was loaded into the line at first; it is written
-	 * all the same, because ATOMIC_ADD has changed memory since.
+	 * The last store's value equals what was loaded into the line at first, but is written all
+	 * the same, because ATOMIC_ADD has changed memory since.
 	 */
 	words[1] = 0;
 	command_store(fix, va, 5, VIRTIO_PAGODA_COMMAND_WIDE);

@@ -10,7 +10,7 @@
 #define WRITES	VIRTIO_PAGODA_ACCESS_WRITE
 #define FETCHES	VIRTIO_PAGODA_ACCESS_FETCH
 
-/* Page % 4 in the odd region: read-only, writable, no-execute, not mapped. */
+/* Kind of a page of the odd region, by the page's number modulo 4. */
 #define ODD_READ_ONLY	0
 #define ODD_WRITABLE	1
 #define ODD_NO_EXECUTE	2
@@ -22,8 +22,8 @@ static u64 odd_page(struct command_fixture *fix, u32 page)
 }
 
 /*
- * Expects that the range has changed, in each of its pages, and no other memory but the save area's
- * count of jobs; restores both.
+ * Expects that since the snapshot the range has changed, in each of its pages, and no other memory
+ * but the save area's count of jobs; restores range and count.
  */
 static void fault_expect_changed(struct command_fixture *fix, u64 va, u64 size, const char *what)
 {
@@ -55,8 +55,8 @@ static void fault_expect(struct command_fixture *fix, u32 reason, u64 address, u
 }
 
 /*
- * A COPY that comes to a page which it may not access stops there: exactly the bytes before that
- * page are copied.
+ * A COPY stops at the first page that it may not access: exactly the bytes before that page are
+ * copied.
  */
 static void fault_copy_test(struct kunit *test)
 {
@@ -73,7 +73,7 @@ static void fault_copy_test(struct kunit *test)
 	command_copy(fix, from, hole - 5000, 6000);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, WRITES, 0, "to nothing");
 	fault_expect_changed(fix, hole - 5000, 5000, "to nothing");
-	/* The first source has no level-0 table, the second no level-1 table either. */
+	/* This source has no level-0 table, that of the next COPY has no level-1 table either. */
 	command_copy(fix, nowhere + 8, to, 4);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, nowhere + 8, READS, 1, "far away");
 	fault_expect_changed(fix, to, 0, "far away");
@@ -160,7 +160,7 @@ static void fault_array_test(struct kunit *test)
 	fault_expect_changed(fix, fix->va + COMMAND_AT_64K, 64 * 2 + 40, "rows");
 }
 
-/* Executes a request with one buffer, whose commands are at @va, and expects a fault. */
+/* Executes a request whose only command buffer is at @va; expects a fault as described. */
 static void fault_fetch(struct command_fixture *fix, u64 va, u32 reason, u64 address, u64 command,
 			u32 access, const char *what)
 {
@@ -209,7 +209,7 @@ static void fault_fetch_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->run.packets, 1);
 }
 
-/* Commands are executed from pages of every kind, also across the border of two pages. */
+/* Commands are executed from pages of every kind of memory, also across the border of two pages. */
 static void fault_fetch_places_test(struct kunit *test)
 {
 	static const u64 places[] = {
@@ -225,7 +225,7 @@ static void fault_fetch_places_test(struct kunit *test)
 		to = fix->va + COMMAND_AT_2M + SZ_1M;
 		for (place = 0; place < ARRAY_SIZE(places); place++) {
 			va = fix->va + places[place] + 2 * MMU_PAGE - 24 * 3 - 8;
-			if (places[place] == COMMAND_AT_ODD)	/* the first page may be executed */
+			if (places[place] == COMMAND_AT_ODD)	/* all code on its first page */
 				va -= MMU_PAGE;
 			for (i = 0; i < 3; i++)
 				command_store(fix, to + 4 * i, 16 * shape + place + i, 0);

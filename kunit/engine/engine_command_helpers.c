@@ -81,7 +81,7 @@ static void command_map_small(struct command_fixture *fix)
 	for (i = 0; i < 64; i++)
 		command_map(fix, fix->va + COMMAND_AT_VRAM + i * MMU_PAGE, SZ_4K,
 			    mmu_entry(VRAM, SZ_1M + (i * 5 + 3) % 64 * MMU_PAGE, 0));
-	/* The aperture is mapped to system pages 0 to 31, so these are from 32 on. */
+	/* System pages 32 to 63: the aperture is mapped to pages 0 to 31. */
 	for (i = 0; i < 32; i++)
 		command_map(fix, fix->va + COMMAND_AT_SYSTEM + i * MMU_PAGE, SZ_4K,
 			    mmu_entry(SYSTEM, ENGINE_BUS + (32 + (i * 7 + 1) % 32) * MMU_PAGE, 0));
@@ -103,7 +103,7 @@ static void command_map_large(struct command_fixture *fix)
 	command_map(fix, fix->va + COMMAND_AT_2M, SZ_2M, mmu_entry(VRAM, SZ_2M, 0));
 	command_map(fix, fix->va + COMMAND_AT_ZERO, SZ_2M,
 		    VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_ZERO);
-	/* Of four pages one isn't mapped, one is read-only, and one is no-execute. */
+	/* Of each four pages the first is read-only, the third no-execute, the fourth unmapped. */
 	for (i = 0; i < 32; i++)
 		if (i % 4 != 3)
 			command_map(fix, fix->va + COMMAND_AT_ODD + i * MMU_PAGE, SZ_4K,
@@ -131,7 +131,7 @@ static void command_image_init(struct command_fixture *fix)
 	};
 }
 
-/* Starts over with tables of @shape, all regions mapped and no code. */
+/* Resets the engine and starts over with tables of @shape, all regions mapped and no code. */
 void command_shape_set(struct command_fixture *fix, const struct mmu_shape *shape)
 {
 	mmu_shape_set(fix->test, fix->mmu, shape);
@@ -257,7 +257,7 @@ void command_store_register(struct command_fixture *fix, u32 number, u64 address
 	    .address = cpu_to_le64(address));
 }
 
-/* Appends a COPY_RECT; the caller describes its surfaces. */
+/* Appends a COPY_RECT; returns it, for the caller to describe its surfaces. */
 struct virtio_pagoda_copy_rect *command_rect(struct command_fixture *fix, u32 width, u32 rows)
 {
 	struct virtio_pagoda_copy_rect *rect = command_add(fix, VIRTIO_PAGODA_COMMAND_COPY_RECT, 0,
@@ -282,7 +282,7 @@ void command_surface(struct virtio_pagoda_surface *surface, u64 address, u32 til
 	};
 }
 
-/* Prepares a request whose only buffer is the code, and begins new code. */
+/* Prepares a request whose only command buffer is the code, if there is any; begins new code. */
 void command_request(struct command_fixture *fix)
 {
 	fix->request.execute = (struct virtio_pagoda_execute) {

@@ -12,12 +12,12 @@
 #define COMMAND_SPACE		1u
 #define COMMAND_IMAGE		SZ_64K		/* offset of the save area in VRAM */
 #define COMMAND_CODE		SZ_64K		/* room for code, from 0 on in VRAM */
-#define COMMAND_REGIONS		8u		/* of 2 MiB */
+#define COMMAND_REGIONS		8u		/* regions, of 2 MiB each */
 #define COMMAND_PAGES		(COMMAND_REGIONS * 512u)
 
 /*
- * Regions, from the shape's address on. No page of memory is in two regions, so that the order in
- * which bytes are copied makes no difference.
+ * Regions, from &mmu_shape.va on. No page of memory is mapped at two addresses, so that the order
+ * in which bytes are copied makes no difference.
  */
 #define COMMAND_AT_CODE		(0ull * SZ_2M)	/* code, 4 KiB pages of VRAM */
 #define COMMAND_AT_VRAM		(1ull * SZ_2M)	/* 64 pages of VRAM, scattered */
@@ -26,7 +26,7 @@
 #define COMMAND_AT_64K		(4ull * SZ_2M)	/* 8 pages of 64 KiB of VRAM, scattered */
 #define COMMAND_AT_2M		(5ull * SZ_2M)	/* a page of 2 MiB of VRAM */
 #define COMMAND_AT_ZERO		(6ull * SZ_2M)	/* 2 MiB that read as zeros */
-#define COMMAND_AT_ODD		(7ull * SZ_2M)	/* read-only, writable, no-execute, unmapped */
+#define COMMAND_AT_ODD		(7ull * SZ_2M)	/* read-only, writable, no-execute, unmapped, ... */
 
 /**
  * struct command_page - Mapping of 4 KiB of addresses
@@ -44,7 +44,7 @@ struct command_page {
  * @test: The test
  * @va: First address of the address space's regions
  * @pages: Mapping of each page of the regions
- * @code_size: Bytes of commands appended so far
+ * @code_size: Bytes of commands appended since the last request was prepared
  * @request: Request that command_execute() executes
  * @run: State of the last execution
  * @spans: Room in which the engine may store the memory that it looks up (&pagoda_engine_run.spans)
@@ -53,8 +53,8 @@ struct command_page {
  * @fences: Number of fence events
  * @fence_address: Address of the last fence event
  * @fence_value: Value of the last fence event
- * @fence_seen: Value that was in memory at the last fence event
- * @idle: Called while a WAIT waits; NULL: @stop is set then
+ * @fence_seen: Value that was in memory at @fence_address at the last fence event
+ * @idle: Called while a WAIT waits; NULL: @stop is set instead
  */
 struct command_fixture {
 	struct engine_fixture *mmu;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random programs, executed by the engine and by command_model.c: memory, fault and registers are
- * equal afterwards. All that is random comes from a seed, which is printed.
+ * Random programs, executed by the engine and by command_model.c: both end with equal memory, fault
+ * and registers. The programs come from a printed seed; the initial content of memory doesn't.
  */
 #include <linux/prandom.h>
 #include "command_model.h"
@@ -26,7 +26,7 @@ static u32 random_below(struct random_world *world, u32 limit)
 
 /*
  * command_model.byte of the test: returns the byte at @va in the snapshot of memory, which the
- * engine doesn't change.
+ * model changes, while the engine changes memory itself.
  */
 static u8 *random_byte(void *priv, u64 va, u32 access, u32 *reason)
 {
@@ -221,7 +221,7 @@ static void random_command(struct random_world *world)
 	}
 }
 
-/* Flips a bit of the code: a command then does something else or is refused. */
+/* Flips a bit of the code: a command may then do something else or be refused. */
 static void random_spoil(struct random_world *world)
 {
 	u32 at = random_below(world, world->fix->code_size);
@@ -317,7 +317,7 @@ static void random_expect_variety(struct random_world *world)
 		KUNIT_EXPECT_GT_MSG(world->fix->test, world->ends[i], 4, "end %u", i);
 }
 
-/* For each random program the engine has the same effects and end as the model. */
+/* For each random program, engine and model have the same effects and the same end. */
 static void command_random_test(struct kunit *test)
 {
 	struct random_world world = { .fix = command_fixture_init(test) };

@@ -8,7 +8,7 @@ struct command_mutation {
 	u16 opcode;	/* of the command */
 	u32 offset;	/* of the field in it */
 	u32 width;	/* bytes of the field */
-	u64 value;	/* new value of the field; an address is relative to the regions */
+	u64 value;	/* new value of the field; if @at, relative to the first region */
 	bool at;	/* the value is an address */
 	u32 reason;	/* reason that the engine reports */
 	const char *what;	/* for messages */
@@ -219,8 +219,8 @@ static void command_expect_refused(struct command_fixture *fix,
 }
 
 /*
- * Each command succeeds as it is; with one field changed it faults with the right reason, changes
- * no memory and sends no event.
+ * Each valid command succeeds; with one field changed, the command faults with the right reason,
+ * changes no memory but the save area's count of jobs, and sends no event.
  */
 static void command_refuse_test(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commands of execution engines: the effect of each, on pages of every kind, in page tables of
- * every shape.
+ * Commands of execution engines: the effect of each command; of COPY on pages of every kind, in
+ * page tables of every shape.
  */
 #include <linux/ktime.h>
 #include "command_model.h"
@@ -39,7 +39,7 @@ static void command_expect_rest(struct command_fixture *fix, const char *what)
 	engine_expect_unchanged(fix->test, fix->mmu, what);
 }
 
-/* Expects that memory at @va holds @value, then restores the snapshot's bytes there. */
+/* Expects that memory at @va holds @value, then restores the snapshot's bytes at @va. */
 static void command_expect_value(struct command_fixture *fix, u64 va, u32 size, u64 value,
 				 const char *what)
 {
@@ -158,7 +158,7 @@ static void command_zero_test(struct kunit *test)
 	command_expect_rest(fix, "what was written to zeros");
 }
 
-/* STORE, COMPARE, ATOMIC_ADD and SIGNAL of 4 and 8 bytes in each region change these bytes only. */
+/* STORE, ATOMIC_ADD and SIGNAL change their 4 or 8 bytes only; COMPARE sees what was stored. */
 static void command_values_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -188,15 +188,15 @@ static void command_values_test(struct kunit *test)
 }
 
 /*
- * Called after each look of a WAIT at its value. Flushes the TLB, which must not block. After some
- * looks maps another page at the value's address, later changes the value, and then asks the engine
- * to stop.
+ * Called when a WAIT has found its value too small. Flushes the TLB, which must not block. After
+ * some calls maps another page at the value's address, later changes the value, and then asks the
+ * engine to stop.
  */
 static void command_wait_idle(struct command_fixture *fix)
 {
 	u64 va = fix->va + COMMAND_AT_SYSTEM;
 
-	/* The engine must not hold its lock here: the flush would wait for the lock for ever. */
+	/* If the engine held its translation lock now, the flush would wait for ever. */
 	engine_add_flush(fix->mmu, COMMAND_SPACE, 0, 0);
 	engine_expect_done(fix->test, fix->mmu);
 	if (fix->run.looks == 3)	/* the value is read from another page now */
@@ -208,8 +208,8 @@ static void command_wait_idle(struct command_fixture *fix)
 }
 
 /*
- * A WAIT ends when the value is reached, even if the page was remapped meanwhile, or when the
- * engine is stopped.
+ * A WAIT ends when the value is reached, even if the value's address was mapped to another page
+ * during the wait, or when the engine is stopped.
  */
 static void command_wait_test(struct kunit *test)
 {
@@ -252,7 +252,7 @@ static void command_signal_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->fence_seen, 0x100000008);
 }
 
-/* Timestamps are of the CPU's clock, and never go back. */
+/* Timestamps are times of CLOCK_MONOTONIC, and never decrease. */
 static void command_timestamp_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -470,7 +470,7 @@ static void command_flow_test(struct kunit *test)
 	command_expect_rest(fix, "what was skipped");
 }
 
-/* A program that changes its own next command executes the new one. */
+/* A program that changes its own next command executes the changed command. */
 static void command_modify_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -529,8 +529,8 @@ static void command_registers_test(struct kunit *test)
 }
 
 /*
- * A FILL that is asked to stop stops after at most 1 MiB: the flag that asks for it is among the
- * bytes that the FILL writes. A loop of commands stops, too.
+ * A FILL that itself writes to the flag which asks the engine to stop ends after 1 MiB at most. A
+ * loop of commands that does so ends, too.
  */
 static void command_stop_test(struct kunit *test)
 {

@@ -215,7 +215,7 @@ static const struct engine_mutation notify_mutations[] = {
 	MUTATE(NOTIFY_FENCE_RESIDENCY, notify_fence_residency, reserved, 1, RESERVED),
 };
 
-/* Each bad field of a notice is refused, and so is each bad address in a notice. */
+/* Each bad field and address of NOTIFY_RESIDENCY, _RESIDENCY2 and _FENCE_RESIDENCY is refused. */
 static void notify_malformed_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -280,8 +280,8 @@ static void notify_given_test(struct kunit *test)
 }
 
 /*
- * A notice of an allocation or fence that isn't resident succeeds without an address. If it names a
- * segment for such an allocation, the notice is refused.
+ * A notice of an allocation or fence that isn't resident succeeds without an address. A notice that
+ * names a segment for such an allocation is refused.
  */
 static void notify_evicted_test(struct kunit *test)
 {
@@ -302,7 +302,7 @@ static void notify_evicted_test(struct kunit *test)
 		notify->address = 0;
 		engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "segment of nothing");
 	}
-	/* A fence needn't have an address of a value whose page isn't resident. */
+	/* The address of a fence's value may be 0: the value's page isn't resident. */
 	engine_add_fence_residency(fix, 2)[0].current_value = 0;
 	engine_add_fence_residency(fix, 1)[0].monitored_value = 0;
 	engine_expect_done(test, fix);
@@ -325,8 +325,8 @@ static void notify_deaf_test(struct kunit *test)
 #define FENCE_PAGES	4u
 
 /*
- * Appends a FILL, a TRANSFER of the filled pages, and the signal, with an event, of a fence at the
- * start of a system page, which is named by its virtual address if @virtual.
+ * Appends a FILL of VRAM, a TRANSFER of the filled pages to system memory, and the signal, with an
+ * event, of a fence in system memory, which is named by its virtual address if @virtual.
  */
 static void fence_add_work(struct engine_fixture *fix, u64 value, bool virtual)
 {

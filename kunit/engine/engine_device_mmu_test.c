@@ -67,8 +67,8 @@ static bool mmu_same(struct engine_fixture *fix, u32 vram, u32 page)
 }
 
 /*
- * The right pages are copied if runs are neighbours by their device addresses but not by bus
- * addresses, and the reverse.
+ * A transfer accesses the bus pages that its device pages are mapped to, although device pages next
+ * to each other are mapped in reverse or far apart.
  */
 static void mmu_transfer_test(struct kunit *test)
 {
@@ -162,14 +162,14 @@ static void mmu_read_only_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mmu_same(fix, 0, 20));
 	mmu_add_copy(fix, 8, 1, true);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "write");
-	/* Device page 9 has been looked up for reading before the write to it. */
+	/* The TRANSFER looks device page 9 up for reading before it looks it up for writing. */
 	mmu_add_map(fix, 10, 1, 22, 0);
 	engine_expect_done(test, fix);
 	engine_add_transfer(fix, 2 * ENGINE_PAGE, &src, &dst);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "read, then write");
 	engine_add_signal(fix, VIRTIO_PAGODA_SEGMENT_SYSTEM, engine_bus(9), 1, 0);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "fence");
-	/* The page may be writable at device page 40, and later at device page 8. */
+	/* System page 20 is writable by device page 40, then by device page 8, mapped anew. */
 	mmu_add_map(fix, 40, 1, 20, 0);
 	mmu_add_copy(fix, 40, 1, true);
 	mmu_add_map(fix, 8, 1, 20, 0);
@@ -235,7 +235,7 @@ static void mmu_replace_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mmu_same(fix, 30, 30));
 	KUNIT_EXPECT_MEMEQ(test, mmu_system(fix, 30), engine_before(fix, mmu_system(fix, 30)),
 			   ENGINE_PAGE);
-	/* The page isn't mapped for other queues either. */
+	/* Device page 9 isn't mapped for execution queues either. */
 	mmu_add_copy(fix, 9, 3, true);
 	KUNIT_EXPECT_EQ(test, engine_run(fix, &run, PAGODA_ENGINE_QUEUE_EXEC, 0),
 			PAGODA_ENGINE_FAULT);

@@ -2,8 +2,8 @@
 /*
  * Dirty tracking: what marks a page of VRAM as written, and which trackers see the mark.
  *
- * That every packet marks each page that it changes is tested wherever a test of another suite runs
- * packets: see engine_execute().
+ * That every packet marks each page that it changes is tested by other suites whose engine is from
+ * engine_fixture_init(): see engine_execute().
  */
 #include <linux/kthread.h>
 #include <linux/sched.h>
@@ -53,7 +53,7 @@ static void dirty_write(struct kunit *test, u32 page, u32 pages)
 	engine_expect_done(test, test->priv);
 }
 
-/* A tracker starts with no bit set, whatever was written before, and sees all later writes. */
+/* A tracker starts with no bit set, whatever was written before, and sees later writes. */
 static void dirty_starts_clear(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -168,7 +168,7 @@ struct dirty_race {
 	bool done;
 };
 
-/* Fills pages of VRAM with changing patterns, as the thread of an execution queue does. */
+/* Thread that fills pages of VRAM with changing patterns, by packets of an execution queue. */
 static int dirty_race_write(void *data)
 {
 	struct dirty_race *race = data;
@@ -280,7 +280,7 @@ static void dirty_by_paging(struct kunit *test)
 /*
  * A transfer with CLEAN clears its pages' bits of the trackers OWNER and CONTENT, and sets those of
  * all other trackers. If the transfer fails in the middle, the pages that were written have the bit
- * of OWNER, too.
+ * of OWNER set, too.
  */
 static void dirty_clean(struct kunit *test)
 {
@@ -304,9 +304,8 @@ static void dirty_clean(struct kunit *test)
 }
 
 /*
- * Writes a page, then transfers three blocks out of VRAM with DIRTY, by virtual addresses if
- * @by_address. Expects that only the page's block was copied. The destination are the first system
- * pages.
+ * Writes a page, then transfers three 64 KiB blocks out of VRAM to the first system pages with
+ * DIRTY, by virtual addresses if @by_address. Expects that only the page's 64 KiB block was copied.
  */
 static void dirty_move_out(struct kunit *test, bool by_address, u32 page)
 {
@@ -339,11 +338,11 @@ static void dirty_move_out(struct kunit *test, bool by_address, u32 page)
 					   fix->vram + n * VIRTIO_PAGODA_DIRTY_BLOCK,
 					   VIRTIO_PAGODA_DIRTY_BLOCK);
 	}
-	/* The page is marked as before: the packet may be executed again. */
+	/* The page is still marked: the packet may be executed again. */
 	KUNIT_EXPECT_NE(test, 0, fix->engine.dirty[page] & BIT(VIRTIO_PAGODA_DIRTY_CONTENT));
 }
 
-/* A transfer with DIRTY copies the blocks in which a page was written, and no others. */
+/* A transfer with DIRTY copies the 64 KiB blocks in which a page was written, and no others. */
 static void dirty_out(struct kunit *test)
 {
 	static const u32 written[] = { 0, BLOCK_PAGES - 1, BLOCK_PAGES, 3 * BLOCK_PAGES - 1 };
@@ -356,8 +355,8 @@ static void dirty_out(struct kunit *test)
 }
 
 /*
- * A transfer with DIRTY copies nothing if only such pages of the block were written that aren't the
- * transfer's: they may be another allocation's.
+ * A transfer with DIRTY of a part of a 64 KiB block copies nothing if only pages outside of that
+ * part were written, which may be another allocation's.
  */
 static void dirty_neighbours(struct kunit *test)
 {
@@ -386,7 +385,7 @@ static void dirty_neighbours(struct kunit *test)
 	}
 }
 
-/* The flags CLEAN and DIRTY are refused where they mean nothing, and without the feature. */
+/* CLEAN and DIRTY are refused in transfers where they have no meaning, or without the feature. */
 static void dirty_flags(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -460,7 +459,7 @@ static void dirty_by_commands(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fix->mmu->engine.dirty[0]);
 }
 
-/* A surface that is written tile by tile, or from the window of a range, is marked. */
+/* A surface that is written tile by tile, or from a swizzling range's window, is marked. */
 static void dirty_by_tiles(struct kunit *test)
 {
 	struct swizzle_world *world = swizzle_world_init(test);

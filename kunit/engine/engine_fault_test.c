@@ -14,7 +14,7 @@
 #define WR	VIRTIO_PAGODA_ACCESS_WRITE
 #define VA_END	BIT_ULL(47)
 
-/* Maps four pages of VRAM, the last one read-only; returns @va. */
+/* Maps four pages of VRAM in address space 0, the last page read-only; returns @va. */
 static u64 fault_map(struct engine_fixture *fix, u64 va, u64 address)
 {
 	u32 i;
@@ -64,7 +64,7 @@ static void fault_check(struct kunit *test, struct engine_fixture *fix, u32 reas
 #define FAULT(packet, change, reason, access, address) \
 	FAULT_AT(packet, change, reason, access, address, 0)
 
-/* UPDATE_PAGE_TABLE reports the bad value of each field, and the first byte of bad memory. */
+/* UPDATE_PAGE_TABLE reports the value that is refused, or the first byte of bad memory. */
 static void fault_update_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -215,7 +215,7 @@ static void fault_transfer_test(struct kunit *test)
 
 /*
  * VIRTUAL_FILL reports the bad value or address, and of a malformed page-table entry also the
- * level.
+ * entry's level.
  */
 static void fault_fill_test(struct kunit *test)
 {

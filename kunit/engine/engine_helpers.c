@@ -8,9 +8,9 @@
 #define ENGINE_GUARD	0xa5
 
 /*
- * Returns the memory at a bus address, with *@got contiguous bytes; NULL if none is there. System
- * memory starts at ENGINE_BUS. Memory isn't contiguous across the start of the gap, and there is
- * none in the gap, which may be empty.
+ * Returns the memory at a bus address, with *@got contiguous bytes, of fix->span_limit pages at
+ * most unless that is 0; NULL if no memory is there. System memory starts at ENGINE_BUS, isn't
+ * contiguous across the start of the gap, and has no memory in the gap, which may be empty.
  */
 static void *engine_system_span(void *context, u64 bus, u64 want, u64 *got)
 {
@@ -195,13 +195,13 @@ void engine_snapshot(struct engine_fixture *fix)
 	memcpy(fix->before, fix->memory, fix->memory_size);
 }
 
-/* Returns the byte of the snapshot that belongs to a byte of VRAM or system memory. */
+/* Returns the byte of the snapshot that belongs to a byte of fix->memory. */
 u8 *engine_before(struct engine_fixture *fix, const u8 *here)
 {
 	return fix->before + (here - fix->memory);
 }
 
-/* Expects all memory to be as in the snapshot. */
+/* Expects all of fix->memory to be as in the snapshot. */
 void engine_expect_unchanged(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
 	const u64 *before = (const u64 *)fix->before, *now = (const u64 *)fix->memory;
@@ -698,8 +698,8 @@ void engine_expect_fault(struct kunit *test, struct engine_fixture *fix, u32 rea
 }
 
 /*
- * Executes the buffer, and has the device fail at the buffer's first packet: after half of the
- * packet's effect if @middle, else before any effect.
+ * Executes the buffer, and has the engine fail at the buffer's first packet: after half of the
+ * packet's effect if @middle, else before any effect. Expects the fault DEVICE_FAILURE.
  */
 void engine_expect_failure(struct kunit *test, struct engine_fixture *fix, bool middle)
 {
@@ -730,7 +730,7 @@ void engine_expect_mutations(struct kunit *test, struct engine_fixture *fix,
 		__le64 value = cpu_to_le64(mutations[i].value);
 		u32 offset;
 
-		/* A harmless packet first, so that the fault's offset isn't 0. */
+		/* A packet without effect first, so that the fault's offset isn't 0. */
 		engine_add_notify(fix);
 		offset = fix->size;
 		engine_add_valid(fix, mutations[i].opcode);

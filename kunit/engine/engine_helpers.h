@@ -10,7 +10,7 @@
 #include "rig/prove.h"
 
 #define ENGINE_PAGE		((u64)VIRTIO_PAGODA_PAGE_SIZE)
-#define ENGINE_PAGES		64u	/* of VRAM, of system memory, of the aperture */
+#define ENGINE_PAGES		64u	/* pages of each: VRAM, system memory, aperture */
 #define ENGINE_BYTES		(ENGINE_PAGES * ENGINE_PAGE)
 #define ENGINE_BUS		0x100000000ull
 #define ENGINE_HOLE		48u	/* system page without memory */
@@ -24,7 +24,7 @@
 #define ENGINE_RANGES		2u	/* swizzling ranges */
 #define ENGINE_WINDOW		0x20000u	/* bytes of the window of each range */
 #define ENGINE_SPACES		4u
-#define ENGINE_TLBS		3u	/* of the paging queue and two others */
+#define ENGINE_TLBS		3u	/* TLBs of the paging queue and of two engines */
 #define ENGINE_GUARDS		5u
 /* Address space 0: pages of VRAM, then of system memory, in 4 KiB pages. */
 #define ENGINE_VA		0x40000000ull
@@ -37,7 +37,7 @@ struct engine_kind {
 	u64 system;	/* bytes */
 	u64 invalid;	/* first byte of the page of VRAM that is published as unusable */
 	u64 gap;	/* offset at which system memory stops being contiguous */
-	u64 gap_size;	/* bytes from there on without memory */
+	u64 gap_size;	/* bytes from @gap on without memory */
 	u32 aperture;	/* pages */
 	u32 window;	/* bytes of the window of each swizzling range, 0 = no ranges */
 	u32 max_runs;
@@ -58,7 +58,7 @@ struct mmu_shape;
  * @before: Copy of @memory, made by engine_snapshot()
  * @vram: VRAM in @memory
  * @system: System memory in @memory
- * @spaces: Address spaces; engine_fixture_init() gives only the first one a root
+ * @spaces: Address spaces; engine_fixture_init() gives only space 0 a root
  * @spans: &pagoda_engine_run.spans of each run; NULL: the engine looks memory up twice
  * @span_limit: Most pages of system memory that the engine is told are contiguous, 0 = no limit
  * @buffer: Buffer under construction
@@ -66,10 +66,10 @@ struct mmu_shape;
  * @fences: Number of fence events
  * @fence_value: Value of the last fence event
  * @fence: Called for each fence event, may be NULL
- * @idle: Called when the engine waits, may be NULL
- * @priv: For @fence and @idle
- * @notices: Number of notices
- * @notice: Head of the last notice
+ * @idle: Called while a WAIT waits, may be NULL
+ * @priv: Pointer for use by @fence and @idle
+ * @notices: Number of calls of &pagoda_engine_ops.notify
+ * @notice: Head of the packet of the last such call
  * @marks: Copy of VRAM before a run, for the test in engine_execute() that pages which the run
  *	changes are marked as written; NULL = no such test
  * @shape: Shape of the page tables that mmu_shape_set() made
@@ -147,7 +147,7 @@ struct engine_mutation {
 		.what = #OP " " #field "=" #number, \
 	}
 
-/* A mutation of field @field of the @index-th run behind the packet. */
+/* A mutation of field @field of run @index, from 0, behind the packet. */
 #define MUTATE_RUN(OP, type, index, field, number, REASON) { \
 		.opcode = VIRTIO_PAGODA_OP_##OP, \
 		.offset = sizeof(struct virtio_pagoda_##type) + \

@@ -84,7 +84,7 @@ static void job_request_test(struct kunit *test)
 	job_request(fix);
 	fix->run.start = 24;
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_BUFFER, 0, "start");
-	/* If the feature wasn't negotiated, the request's bytes are packets. */
+	/* Without VIRTIO_PAGODA_F_EXECUTE the request's bytes are taken for packets. */
 	job_request(fix);
 	fix->mmu->engine.features &= ~BIT_ULL(VIRTIO_PAGODA_F_EXECUTE);
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_OPCODE, 0, "packets");
@@ -100,8 +100,8 @@ static void job_request_test(struct kunit *test)
 } while (0)
 
 /*
- * A request is refused if its save area belongs to another context, isn't a save area, or has
- * another root than the address space.
+ * A request is refused if its save area belongs to another context, isn't a save area, or names
+ * another address space or root than that of the job.
  */
 static void job_image_test(struct kunit *test)
 {
@@ -212,7 +212,7 @@ static void job_injection_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, *command_memory(fix, dst + 8 + 499), middle ? 0x55 : 0);
 		KUNIT_EXPECT_EQ(test, *command_memory(fix, dst + 8 + 500), 0);
 	}
-	/* A STORE has no half: it has no effect. */
+	/* A STORE that fails in the middle has no effect: it has no half. */
 	command_store(fix, dst, 7, 0);
 	command_request(fix);
 	fix->run.fail_at = 0;

@@ -176,7 +176,7 @@ static void engine_overlap_test(struct kunit *test)
 	engine_transfer_one(test, fix, &src, &dst, 8192);
 }
 
-/* Mapping and unmapping pages of the aperture changes the pages of the packet and no others. */
+/* Mapping and unmapping pages of the aperture changes the entries of these pages and no others. */
 static void engine_map_test(struct kunit *test)
 {
 	static const u16 opcodes[] = { MAP, MAP2 };
@@ -223,7 +223,7 @@ static void engine_map_forms_test(struct kunit *test)
 	engine_expect_pages(test, fix, 9, 7, 30, 4);
 }
 
-/* An unmapped page of the aperture is the dummy page, for reads and writes. */
+/* An unmapped page of the aperture leads to the dummy page, for reads and writes. */
 static void engine_dummy_test(struct kunit *test)
 {
 	const struct engine_side vram = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM };
@@ -283,7 +283,7 @@ static void engine_generation_test(struct kunit *test)
 	engine_add_valid(fix, MAP);
 	engine_expect_done(test, fix);
 	engine_transfer_one(test, fix, &vram, &aperture, 4 * ENGINE_PAGE);
-	/* One page in the middle was mapped for another allocation meanwhile. */
+	/* A page in the middle is mapped anew, as if for another allocation. */
 	engine_add_map(fix, MAP, 0, 5, 1, 40, 8, true);
 	engine_expect_done(test, fix);
 	engine_add_transfer(fix, 4 * ENGINE_PAGE, &vram, &aperture);
@@ -467,7 +467,7 @@ static void engine_hostile_test(struct kunit *test)
 	KUNIT_EXPECT_LT(test, bad, 30000);
 }
 
-/* Bad geometry is refused; after a reset no page is mapped and no feature negotiated. */
+/* pagoda_engine_init() refuses bad sizes; a reset unmaps the aperture and clears features. */
 static void engine_init_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -488,7 +488,7 @@ static void engine_init_test(struct kunit *test)
 	*engine = fix->engine;
 	engine->invalid = &outside;
 	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(engine));
-	/* After a reset no page is mapped and no feature is negotiated. */
+	/* After a reset no page of the aperture is mapped and no feature is negotiated. */
 	engine_add_valid(fix, MAP);
 	engine_expect_done(test, fix);
 	pagoda_engine_reset(&fix->engine);

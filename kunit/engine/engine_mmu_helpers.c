@@ -15,7 +15,7 @@ const struct mmu_shape mmu_shapes[MMU_SHAPES] = {
 	{ 6, false, VIRTIO_PAGODA_SEGMENT_VRAM, 0x7fff40000000 },
 };
 
-/* Maps pages of the aperture to the first pages of system memory, in reverse. */
+/* Maps all pages of the aperture to the first pages of system memory, in reverse. */
 static void mmu_aperture_init(struct kunit *test, struct engine_fixture *fix)
 {
 	struct virtio_pagoda_map_aperture_segment *map;
@@ -37,7 +37,7 @@ static void mmu_aperture_init(struct kunit *test, struct engine_fixture *fix)
 	engine_expect_done(test, fix);
 }
 
-/* Returns an engine with tables of the first shape; aborts the test if there is no memory. */
+/* Returns an engine with root tables of the first shape; aborts the test without memory. */
 struct engine_fixture *mmu_fixture_init(struct kunit *test)
 {
 	static const struct engine_kind kind = {
@@ -215,7 +215,7 @@ void mmu_expect_refused(struct kunit *test, struct engine_fixture *fix, u64 va, 
 	KUNIT_EXPECT_EQ_MSG(test, fault.level, level, "%s", what);
 }
 
-/* Appends an UPDATE_PAGE_TABLE; returns the packet, which is followed by its values. */
+/* Appends an UPDATE_PAGE_TABLE; returns it. The caller fills in the values, which follow it. */
 struct virtio_pagoda_update_page_table *mmu_add_update(struct engine_fixture *fix, u64 table,
 						       u32 level, u32 first, u32 nr_entries,
 						       u32 nr_values, u16 flags)

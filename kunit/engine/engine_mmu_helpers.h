@@ -11,9 +11,9 @@
 #define MMU_PAGE	PAGODA_PAGE
 #define MMU_VRAM	SZ_8M
 #define MMU_SYSTEM	SZ_1M
-#define MMU_APERTURE	32u		/* pages; all mapped, in reverse */
+#define MMU_APERTURE	32u		/* pages; mapped to the first system pages, in reverse */
 #define MMU_TABLES	SZ_2M		/* bytes of VRAM, at its end, for tables */
-#define MMU_DATA	SZ_256K		/* bytes of system memory in front of tables */
+#define MMU_DATA	SZ_256K		/* bytes of system memory in front of the tables' memory */
 #define MMU_INVALID	(SZ_4M + SZ_1M)	/* offset of the unusable page of VRAM */
 
 /**

@@ -34,7 +34,7 @@ static void swizzle_range_test(struct kunit *test)
 		KUNIT_EXPECT_MEMEQ(test, window, world->linear, world->size);
 		if (world->size < SWIZZLE_HALF)
 			KUNIT_EXPECT_EQ(test, window[world->size], 0xee);
-		/* A release without write-back keeps what is written to the surface directly. */
+		/* A release without write-back leaves the surface as it is. */
 		memset(swizzle_tiled(world), 0xaa, world->size);
 		if (round % 3 == 0) {
 			KUNIT_EXPECT_EQ(test, pagoda_engine_range_release(&fix->engine, range,
@@ -56,8 +56,8 @@ static void swizzle_range_test(struct kunit *test)
 }
 
 /*
- * Acquiring a range with a bad number, geometry or place is refused, and the bound range stays as
- * it is. A range that doesn't exist or isn't bound can't be released.
+ * Acquiring a range with a bad number, geometry or place is refused, and a range that was bound
+ * stays as it is. A range that doesn't exist or isn't bound can't be released.
  */
 static void swizzle_range_refused_test(struct kunit *test)
 {
@@ -122,8 +122,8 @@ static void swizzle_add_lock(struct swizzle_world *world, u64 offset, const u8 *
 }
 
 /*
- * Transfers all pieces of a surface through its range, into VRAM if @in, else out of VRAM; each
- * from or to system pages of its own.
+ * Transfers all pieces of a surface through range 1, into VRAM from @linear if @in, else out of
+ * VRAM to @linear; each by way of scattered system pages.
  */
 static void swizzle_lock_pieces(struct kunit *test, struct swizzle_world *world, u8 *linear,
 				bool in)
@@ -149,8 +149,8 @@ static void swizzle_lock_pieces(struct kunit *test, struct swizzle_world *world,
 }
 
 /*
- * A lock transfer out of VRAM copies the window's bytes and frees the range at its end. A lock
- * transfer into VRAM fills surface and window, and binds the range.
+ * SPECIAL_LOCK_TRANSFERs out of VRAM copy the window's bytes, and the last packet frees the range;
+ * into VRAM they fill surface and window, and the first packet binds the range.
  */
 static void swizzle_lock_test(struct kunit *test)
 {
@@ -214,8 +214,8 @@ static const struct engine_mutation swizzle_lock_mutations[] = {
 };
 
 /*
- * A lock transfer with a bad field is refused, and a lock transfer out of VRAM also if the range
- * isn't bound to exactly its surface.
+ * A SPECIAL_LOCK_TRANSFER with a bad field is refused, and out of VRAM also if the range isn't
+ * bound to exactly the surface.
  */
 static void swizzle_lock_refused_test(struct kunit *test)
 {

@@ -48,7 +48,7 @@ static u64 swizzle_levels(const struct virtio_pagoda_layout *layout)
 	return size;
 }
 
-/* Returns a world that gives the test's engine_fixture more memory; prints the seed. */
+/* Returns a world, and gives the engine_fixture in test->priv more memory; prints the seed. */
 struct swizzle_world *swizzle_world_init(struct kunit *test)
 {
 	struct swizzle_world *world = test_zalloc(test, sizeof(*world));
@@ -74,8 +74,8 @@ struct swizzle_world *swizzle_world_init(struct kunit *test)
 }
 
 /*
- * Chooses a surface of the given tiling and number of mip levels, and its content. Some surfaces
- * have bytes behind their mip levels.
+ * Chooses a surface of the given tiling and number of mip levels, and the content that it shall
+ * have; doesn't write to VRAM. Some surfaces have bytes behind their mip levels.
  */
 void swizzle_surface(struct swizzle_world *world, u32 tiling, u32 mips)
 {
@@ -114,7 +114,7 @@ void swizzle_expect_surface(struct kunit *test, struct swizzle_world *world)
 		KUNIT_EXPECT_NULL(test, memchr_inv(end, 0, world->fix->vram + SWIZZLE_HALF - end));
 }
 
-/* Chooses scattered pages of system memory for a piece. */
+/* Chooses @nr scattered pages of system memory for a piece of a transfer. */
 void swizzle_pages(struct swizzle_world *world, u8 *pages, u32 nr)
 {
 	u32 first = swizzle_below(world, ENGINE_HOLE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A tiled surface for tests. Its linear view has rows one after another, its tiled view is how the
- * surface lies in VRAM; each byte of one view is found in the other by definition.
+ * surface lies in VRAM. swizzle_reference() defines where a byte of one view is in the other.
  */
 #ifndef PAGODA_KUNIT_ENGINE_SWIZZLE_HELPERS_H
 #define PAGODA_KUNIT_ENGINE_SWIZZLE_HELPERS_H
@@ -13,11 +13,11 @@
 
 #define SWIZZLE_VRAM	SZ_2M
 #define SWIZZLE_HALF	SZ_1M		/* half of VRAM; bytes of a range's window */
-#define SWIZZLE_PAGES	40u		/* most pages in a piece */
+#define SWIZZLE_PAGES	40u		/* most system pages in a piece of a transfer */
 #define SWIZZLE_SEED	0x74696c65ull
 
 /**
- * struct swizzle_world - An engine with more memory, and a surface
+ * struct swizzle_world - An engine with more memory than engine_fixture_init() gives, and a surface
  * @fix: Engine
  * @rnd: Source of random numbers
  * @address: Offset of the surface in VRAM

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Transfers that swizzle or unswizzle, compared with a mapping that is computed byte by byte. */
+/* Transfers that swizzle or unswizzle, compared byte by byte with swizzle_reference(). */
 #include "engine_swizzle_helpers.h"
 
 /*
@@ -96,7 +96,7 @@ static void swizzle_identity_test(struct kunit *test)
 	}
 }
 
-/* A piece may end within a page and within a tile's row: no byte behind it changes. */
+/* A piece may end within a page and within a tile's row: no byte before or behind it changes. */
 static void swizzle_partial_test(struct kunit *test)
 {
 	struct swizzle_world *world = swizzle_world_init(test);
@@ -304,7 +304,7 @@ static void swizzle_overlap_test(struct kunit *test)
 
 /*
  * After a swizzling TRANSFER has failed in the middle, the first half of the piece, in linear
- * order, is in the surface.
+ * order, is in the surface, and the second half isn't.
  */
 static void swizzle_failure_test(struct kunit *test)
 {

@@ -231,8 +231,8 @@ static void engine_malformed_test(struct kunit *test)
 }
 
 /*
- * A buffer that is cut within a packet is refused without effect, and is executed if it is cut
- * between packets. A buffer larger than &pagoda_engine.max_buffer is refused.
+ * A buffer that is cut within a packet faults without effect on memory; a buffer that is cut
+ * between packets is executed. A buffer larger than &pagoda_engine.max_buffer is refused.
  */
 static void engine_truncated_test(struct kunit *test)
 {
@@ -462,7 +462,7 @@ static void engine_failure_test(struct kunit *test)
 
 /*
  * Executes the buffer on a queue of @kind, with the byte at @stop as the run's stop flag: the
- * buffer itself writes that byte. The run has to stop at @offset.
+ * buffer itself writes that byte. Expects that the run stops at @offset.
  */
 static void engine_expect_stop(struct kunit *test, struct engine_fixture *fix, u32 kind,
 			       const u8 *stop, u32 offset)

@@ -205,7 +205,7 @@ static void tlb_invalid_test(struct kunit *test)
 	}
 }
 
-/* Each queue has a TLB of its own, and one flush is for all of them. */
+/* Each queue has a TLB of its own, and one flush is for the TLBs of all queues. */
 static void tlb_queues_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -288,7 +288,7 @@ static void tlb_refused_test(struct kunit *test)
 
 /*
  * With twice as many pages as a TLB has entries, each page leads to its memory, and more than half
- * of the entries are in use afterwards.
+ * of the entries are in use in the end.
  */
 static void tlb_many_test(struct kunit *test)
 {

@@ -85,7 +85,7 @@ static void virtual_scattered_test(struct kunit *test)
 	}
 }
 
-/* A copy of more than PAGODA_CHUNK bytes, from a large page to small ones and back, arrives. */
+/* A copy larger than PAGODA_CHUNK, from a large page to small pages and back, arrives. */
 static void virtual_large_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -286,8 +286,8 @@ static __le64 *virtual_values(struct virtio_pagoda_update_page_table *update)
 }
 
 /*
- * UPDATE_PAGE_TABLE sets its i-th entry to value i, with REPEAT to the first value, or with an
- * increment to the first value plus i increments. Other entries stay.
+ * UPDATE_PAGE_TABLE sets entry i of its range to value i; with REPEAT to the first value; or with
+ * an increment to the first value plus i increments. Entries outside of the range stay.
  */
 static void virtual_update_test(struct kunit *test)
 {
@@ -328,8 +328,8 @@ static void virtual_update_test(struct kunit *test)
 }
 
 /*
- * With USE_64K, entries for 64 KiB pages are updated: at level 0 in a table of such pages, at level
- * 1 the word that points to such a table. Entries for 4 KiB pages stay.
+ * With USE_64K and dual PTEs, entries for 64 KiB pages are updated: at level 0 in a table of such
+ * pages, at level 1 the word that points to such a table. Entries for 4 KiB pages stay.
  */
 static void virtual_update_64k_test(struct kunit *test)
 {
@@ -502,8 +502,8 @@ static void virtual_copy_test(struct kunit *test)
 	range = engine_add_copy_entries(fix, 3);
 	virtual_range(&range[0], va, 0, va + MMU_PAGE, 100, 50);
 	/*
-	 * The second range reads entries that the first one wrote; the third one overwrites some of
-	 * these.
+	 * The second range reads entries that the first range wrote; the third range overwrites
+	 * some of these entries.
 	 */
 	virtual_range(&range[1], va + MMU_PAGE, 100, va, 200, 50);
 	virtual_range(&range[2], va, 500, va + MMU_PAGE, 140, 12);
@@ -546,8 +546,8 @@ static void virtual_copy_overlap_test(struct kunit *test)
 }
 
 /*
- * COPY_PAGE_TABLE_ENTRIES copies the entries that are there when it executes, not when it was
- * built.
+ * COPY_PAGE_TABLE_ENTRIES copies the entries as they are when the packet is executed, not as they
+ * were when it was built.
  */
 static void virtual_copy_late_test(struct kunit *test)
 {
@@ -570,7 +570,7 @@ static void virtual_copy_late_test(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 1, va + SZ_2M), fix->vram + 0x7000);
 }
 
-/* A copy with one bad range is refused, and no range is copied. */
+/* A COPY_PAGE_TABLE_ENTRIES with one bad range is refused, and no range is copied. */
 static void virtual_copy_refused_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
