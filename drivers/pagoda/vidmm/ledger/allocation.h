@@ -78,7 +78,7 @@ enum pagoda_offer {
  *	device tracks what it writes. Changed with pagoda_victims.lock held
  * @told: The device was notified that the allocation is resident, and hasn't been notified since
  *	that the allocation isn't resident any more
- * @released: The last reference is gone, and the operations that release the memory were emitted
+ * @released: The last reference is gone; operations that release the memory, if any, are emitted
  * @discardable: The content isn't needed: an eviction emits DISCARD_CONTENT instead of a copy. Set
  *	by KUnit tests only
  * @needs_idle: Fault injection, set by debugfs: while the allocation isn't idle, builders of
@@ -248,8 +248,8 @@ struct pagoda_vm_uses {
  *	device may read the table; else NULL
  * @evicted: Entry in &pagoda_vm.evicted, &pagoda_vm.offered or &pagoda_vm.left_out of @private_to
  * @left_out: @evicted was put into &pagoda_vm.left_out, and hasn't been put into
- *	&pagoda_vm.evicted since; of an offered allocation: @evicted was in either list when the
- *	allocation was offered
+ *	&pagoda_vm.evicted since; of an offered allocation: @evicted was in one of these two lists
+ *	when the allocation was offered
  * @unique: A VM_BIND array mapped the allocation with PAGODA_PROTECTION_UNIQUE, or was refused, at
  *	some time: mappings of the allocation are compared (vm/bind_unique.c)
  * @opened: The allocation has a handle; kept for private allocations only
