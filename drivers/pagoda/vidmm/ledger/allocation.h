@@ -83,10 +83,10 @@ enum pagoda_offer {
  *	by KUnit tests only
  * @needs_idle: Fault injection, set by debugfs: while the allocation isn't idle, builders of
  *	transfers and DISCARD_CONTENT answer that the allocation is busy
- * @lost: Content was lost to a device failure, and the client hasn't acknowledged that; set in
- *	the dma_fence signalling path
+ * @lost: Content was lost to a device failure or a reset, and the client hasn't acknowledged that;
+ *	may be set in the dma_fence signalling path
  * @unclean: Content was lost or partly discarded, and the allocation hasn't been filled with zeros
- *	since; set in the dma_fence signalling path
+ *	since; may be set in the dma_fence signalling path
  * @aborted: PAGODA_ABORTED_* bits; set in the dma_fence signalling path, read and cleared when the
  *	device is rebuilt after a reset
  *
