@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submissions in flight: which jobs are sent, what the device's answers mean, and how long jobs
- * took. No function of this file sleeps or allocates.
+ * Submissions in flight: gives jobs their numbers, sends jobs, and reports failed answers of the
+ * device and how long jobs took. No function of this file sleeps or allocates.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
@@ -16,9 +16,9 @@ static const char *queue_name(struct pagoda_queue *queue)
 
 /*
  * &pagoda_flight_ops.finished: reports to the owner how long the first @count jobs in flight took,
- * and how many bytes of content the jobs moved, unless they moved none, or a failure of any of them
+ * and how many bytes of content the jobs moved, unless the jobs moved none, or a failure of any job
  * makes the time useless. If @count is 0, queues recovery for a first job that is to be given up.
- * Called before the fences signal, with signal_lock held: the owner may be freed afterwards.
+ * Called with signal_lock held, before the fences signal: from then on the owner may be freed.
  */
 void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
 {
@@ -33,8 +33,8 @@ void pagoda_queue_finished(struct pagoda_flight *flight, u32 count)
 	spin_lock(&flight->lock);
 	job = pagoda_queue_first(queue);
 	/*
-	 * If the first job in flight now was pushed after pagoda_queue_stop(), or armed before a
-	 * reset, recovery ends the job.
+	 * If the first job in flight was pushed after pagoda_queue_stop(), or armed before the
+	 * rebuild that follows a reset of the whole device, recovery gives the job up.
 	 */
 	if (job && !count && job->core.state == PAGODA_JOB_WAITING &&
 	    (job->refused || pagoda_queue_dooms(job)))
@@ -77,9 +77,8 @@ static void job_fault(struct pagoda_paging_job *job, const struct pagoda_fault *
 
 /*
  * A job came back with @outcome, which isn't success. Reports a fault, to the kernel log and by a
- * tracepoint, and an invalid answer, to the log; a job that came back because of a reset isn't
- * reported. Returns whether the paging queue has to be reset: not if a reset that is under way made
- * the device give the job back.
+ * tracepoint, and an invalid answer, to the log; PAGODA_OUTCOME_ABORTED isn't reported. Returns
+ * whether the paging queue has to be reset: not if a reset that is under way gave back the job.
  */
 bool pagoda_queue_failed(struct pagoda_job *core, enum pagoda_outcome outcome,
 			 const struct pagoda_fault *fault)
@@ -136,8 +135,8 @@ static struct pagoda_paging_job *queue_waiting(struct pagoda_queue *queue)
 }
 
 /*
- * Sends the waiting jobs in order, up to the first that is to be given up, unless the CPU executes
- * all jobs or the queue is held or needs a reset (C23). A job that can't be sent causes a reset.
+ * Sends the waiting jobs in order, and stops at the first that is to be given up; sends none if the
+ * CPU executes all jobs, or the queue is held or needs a reset (C23). A failure causes a reset.
  * Returns true if the caller has to ring the doorbell, after dropping flight.lock.
  */
 bool pagoda_queue_send(struct pagoda_queue *queue)
@@ -152,7 +151,7 @@ bool pagoda_queue_send(struct pagoda_queue *queue)
 	if (!job)
 		return false;
 	list_for_each_entry_from(job, &queue->flight.inflight, core.node) {
-		/* What is behind a job to be given up is sent when recovery has ended that job. */
+		/* Jobs behind a job to be given up are sent when recovery has ended that job. */
 		if (job->refused || pagoda_queue_dooms(job))
 			break;
 		if (job_send(job)) {
@@ -184,9 +183,10 @@ static void job_number(struct pagoda_paging_job *job)
 }
 
 /*
- * Scheduler's run_job: returns the fence of the device's work, with a reference for the scheduler.
- * Never waits for room: the scheduler has as many credits as the ring has entries. Runs in
- * submit_wq, in the dma_fence signalling path.
+ * Scheduler's run_job: adds the job to the jobs in flight, and sends what pagoda_queue_send() may
+ * send. Returns the fence of the device's work, with a reference for the scheduler. Never waits for
+ * room: the scheduler hands over no more jobs at once than the ring has entries. Runs in submit_wq,
+ * in the dma_fence signalling path.
  */
 struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job)
 {

@@ -3,11 +3,11 @@
  * Submissions before and after their execution: memory, dependencies, arm, push, and the history of
  * finished submissions for debugfs.
  *
- * pagoda_queue_get() allocates all memory that a submission will ever need, so that nothing
- * allocates in the dma_fence signalling path. The memory but for the fences is one contiguous
- * piece, of a page for small submissions: the paging buffer, its private data and the job, with the
- * rest of what the device reads and writes. Pieces are reused without being cleared: the device
- * gets only the bytes that were built.
+ * pagoda_queue_get() allocates all memory of a submission but that for dependencies, so that
+ * nothing allocates in the dma_fence signalling path. The memory but for the fences is one
+ * contiguous piece, of a page for small submissions: the paging buffer, its private data and the
+ * job, with the rest of what the device reads and writes. Pieces are reused without being cleared:
+ * the device gets only the bytes that were built.
  */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
@@ -110,7 +110,7 @@ void pagoda_queue_free(struct pagoda_paging_job *job)
 
 static struct pagoda_paging_job *job_alloc(struct pagoda_queue *queue, u32 class)
 {
-	/* Work that can't fail takes what is set aside, not the kernel's reserve. */
+	/* Not from the kernel's reserve: work that can't fail has the submissions set aside. */
 	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOMEMALLOC | __GFP_NOWARN;
 	u32 bytes = piece_bytes(queue, class);
 	void *piece = alloc_pages_exact(bytes, class ? gfp | __GFP_NORETRY : gfp);
@@ -155,8 +155,8 @@ static struct pagoda_paging_job *pool_take(struct pagoda_queue *queue, u32 class
 }
 
 /*
- * Returns a job of @class, free or new; if memory is fragmented, of a smaller class, or else a free
- * one of a larger class: builders work with any size. NULL without memory.
+ * Returns a job of @class, free or new; if memory is fragmented, a job of a smaller class, or else
+ * a free job of a larger class: builders work with any size. NULL without memory.
  */
 static struct pagoda_paging_job *job_find(struct pagoda_queue *queue, u32 class)
 {
@@ -268,7 +268,7 @@ static int job_prepare(struct pagoda_line *line, struct pagoda_paging_job *job)
 }
 
 /**
- * pagoda_queue_get() - Get a submission with all memory that it will ever need
+ * pagoda_queue_get() - Get a submission with all its memory but that for dependencies
  * @queue: The queue
  * @line: Line of the queue, or NULL for the line that the queue has from the start
  * @bytes: Bytes wanted in the buffer
@@ -317,8 +317,8 @@ int pagoda_queue_set_aside(struct pagoda_queue *queue)
 }
 
 /*
- * Returns a submission that was set aside; NULL if none is free, or without memory. If memory is
- * short, the two fences of the submission, less than a page, come from the kernel's reserve.
+ * Returns a submission that was set aside; NULL if none is free, or without memory for its fences.
+ * If memory is short, the two fences, less than a page, come from the kernel's reserve.
  */
 static struct pagoda_submission *aside_take(struct pagoda_queue *queue, struct pagoda_line *line)
 {
@@ -461,8 +461,8 @@ void pagoda_submission_arm(struct pagoda_submission *submission)
 
 /**
  * pagoda_submission_push() - Hand an armed and built submission over to the scheduler
- * @submission: @built and @priv_built set. The submission must not be touched afterwards; a
- *	caller that needs the fence takes a reference before
+ * @submission: The caller has set @built, @priv_built, @operations and @moved. The submission must
+ *	not be touched after the call; a caller that needs the fence takes a reference before
  *
  * Context: The caller's lock that orders arm and push is held. In the dma_fence signalling path.
  */

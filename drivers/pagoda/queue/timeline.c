@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates, stops and destroys the paging queue: one scheduler, an entity for each line, one job per
- * submission.
+ * Creates, stops and destroys the paging queue, which has one scheduler, with an entity for each
+ * line and a job for each submission.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
@@ -85,7 +85,7 @@ static bool queue_is_lineless(struct pagoda_queue *queue)
 	return lineless;
 }
 
-/* Waits until all lines, which were put, are destroyed. */
+/* Waits until all lines are destroyed; each of them was put before. */
 static void queue_wait_lines(struct pagoda_queue *queue)
 {
 	wait_event(queue->lineless, queue_is_lineless(queue));

@@ -53,7 +53,7 @@ struct pagoda_bo_entry {
 
 /* A caller's list of allocations. */
 struct pagoda_bo_list {
-	struct pagoda_bo **bos;			/* references; NULL until looked up */
+	struct pagoda_bo **bos;			/* references; NULL before the look-up */
 	u32 *flags;				/* &pagoda_bo_entry.flags of each of @bos */
 	struct pagoda_bo_entry *entries;	/* as copied from user memory */
 	u32 count;				/* number of @bos looked up so far */
@@ -70,9 +70,9 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 		       struct pagoda_bo_list *list);
 void pagoda_bo_list_put(struct pagoda_bo_list *list);
 
-/* Point of a timeline syncobj that a call signals. */
+/* Point of a timeline syncobj that an ioctl signals when its work is done. */
 struct pagoda_out_point {
-	/* allocated before the work; NULL if no point was named, or the point has its fence */
+	/* allocated before the work; NULL without a point, and once the point has its fence */
 	struct pagoda_point *point;
 };
 

@@ -50,7 +50,7 @@ static const struct bind_rule bind_rules[] = {
 	},
 };
 
-/* Returns -EINVAL if a field that has no meaning for the entry's type isn't 0. */
+/* Returns -EINVAL if a field or flag without meaning for the entry's type isn't 0; else 0. */
 static int bind_check_fields(struct drm_device *drm, const struct drm_pagoda_bind_entry *entry)
 {
 	const struct bind_rule *rule = &bind_rules[entry->type];
@@ -145,8 +145,8 @@ static int bind_get_bo(struct drm_device *drm, struct drm_file *file, struct pag
 }
 
 /*
- * Sets @bind->bo to the page of a client's monitored fence, which is an allocation without a
- * handle. Returns 0 or -ENOENT.
+ * Sets @bind->bo to the page of a client's monitored fence, an allocation without a handle, and
+ * takes a reference. Returns 0 or -ENOENT.
  */
 static int bind_get_fence(struct drm_device *drm, struct drm_file *file, u32 handle,
 			  struct pagoda_bind *bind)

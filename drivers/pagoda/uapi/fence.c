@@ -176,8 +176,8 @@ static int wait_check(struct drm_device *drm, const struct drm_pagoda_fence_wait
 }
 
 /*
- * Prepares the waits for the values that FENCE_WAIT names. The preparation needs the device; the
- * wait itself doesn't. Returns the struct pagoda_mfence_group or an ERR_PTR.
+ * Prepares the waits for the values that FENCE_WAIT names. The preparation may enter sections; the
+ * wait itself is outside of sections. Returns the struct pagoda_mfence_group or an ERR_PTR.
  */
 static struct pagoda_mfence_group *wait_prepare(struct drm_device *drm, struct drm_file *file,
 						const struct drm_pagoda_fence_wait *args)
@@ -213,8 +213,8 @@ static int wait_notify(struct drm_device *drm, struct drm_file *file,
 }
 
 /*
- * The FENCE_WAIT ioctl. The device may be removed during the wait: removal ends the wait. Returns 0
- * or a negative errno.
+ * The FENCE_WAIT ioctl: waits, unless an eventfd is to be signalled. A removal of the device ends
+ * the wait. Returns 0 or a negative errno.
  */
 int pagoda_ioctl_fence_wait(struct drm_device *drm, void *data, struct drm_file *file)
 {

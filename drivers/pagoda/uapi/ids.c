@@ -69,7 +69,7 @@ void *pagoda_client_remove(struct pagoda_client *client, enum pagoda_object kind
 	return object;
 }
 
-/* Drops the client's reference to a fence, and takes @file's right to map the fence's page. */
+/* Drops the client's reference to a fence, and revokes @file's right to map the fence's page. */
 void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfence)
 {
 	drm_vma_node_revoke(&pagoda_bo_gem(pagoda_mfence_bo(mfence))->vma_node, file);

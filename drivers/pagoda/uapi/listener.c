@@ -2,8 +2,8 @@
 /*
  * Listeners: files from which a client reads its events.
  *
- * A listener has references to the DRM device, which keeps the memory manager, and to the client,
- * so that events can be read after the DRM file was closed.
+ * A listener has references to the DRM device, which keeps the memory manager, and to the client:
+ * after the DRM file was closed, events from before the close can be read.
  */
 #include <linux/anon_inodes.h>
 #include <linux/fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Turns handles from user space, single or in lists, into allocations; describes an allocation; and
- * tests, without references, whether a list is resident already.
+ * tests whether MAKE_RESIDENT has nothing left to do for a list, but to count the call.
  */
 #include <linux/prefetch.h>
 #include <linux/uaccess.h>
@@ -182,10 +182,9 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 }
 
 /*
- * Looks up the handles in @entries, and returns how many allocations in a row, from the first on,
- * are settled, so that MAKE_RESIDENT has nothing to do for them (vidmm/ledger/settled.c); or with
- * @undo calls pagoda_settling_undo() for all @count. table_lock keeps the allocations from being
- * freed.
+ * Looks up the handles in @entries, and calls pagoda_settling_some() for their allocations: returns
+ * how many of these, from the first on, are settled. With @undo calls pagoda_settling_undo() for
+ * all instead. table_lock keeps the allocations from being freed.
  */
 static u32 list_settle_some(struct drm_file *file, const struct pagoda_bo_entry *entries,
 			    u32 count, struct pagoda_settling *settling, bool undo)
@@ -226,8 +225,8 @@ static bool list_settle(struct drm_file *file, const struct pagoda_bo_entry *ent
  * map the allocation map it there (it is settled, see vidmm/ledger/settled.c); and none is named
  * twice. With @counted, each allocation must be on the client's residency list, and if true is
  * returned, each allocation's count on the residency list was increased. Takes no reservation and
- * no reference. If false is returned, nothing has changed, and @entries may contain invalid
- * handles.
+ * no reference. If false is returned, no count has changed, and @entries may contain invalid
+ * handles. False is always returned if TTM chooses the victims (policy=lru).
  */
 bool pagoda_bo_list_is_settled(struct drm_device *drm, struct drm_file *file,
 			       const struct pagoda_bo_entry *entries, u32 count, bool counted)

@@ -81,10 +81,10 @@ static void reclaim_answer(const struct drm_pagoda_array *array, const u32 *resu
 
 /*
  * Reclaims the offered allocations of a list; *@fence receives a fence that signals after the
- * paging and other devices that share the allocations, or NULL. With @all the call fails if there
- * is no memory for an allocation; else the allocation's entry of @results says so.
- * Ignores a failure to make GPU mappings valid again: the next SUBMIT to a VM with such a mapping
- * makes the mapping valid. Returns 0 or a negative errno.
+ * paging and the kernel fences of other devices, or NULL. With @all the call fails if there is no
+ * memory for an allocation; else the allocation's entry of @results says so. Ignores a failure to
+ * make GPU mappings valid again: the next SUBMIT to a VM with such a mapping makes the mapping
+ * valid. Returns 0 or a negative errno.
  */
 static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *list, u32 *results,
 		   bool all, struct dma_fence **fence)
@@ -106,8 +106,8 @@ static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *li
 	if (ret || !pagoda_residency_and_others(list->bos, list->count, fence))
 		return ret;
 	/*
-	 * Without memory to have @fence also wait for other devices, wait here for all: the offers
-	 * have ended, so that the call must not fail any more.
+	 * Without memory to have @fence also wait for other devices, wait here for all kernel
+	 * fences: the offers have ended, so that the call must not fail any more.
 	 */
 	for (i = 0; i < list->count; i++)
 		pagoda_stream_wait_resv(vidmm, pagoda_bo_gem(list->bos[i])->resv,

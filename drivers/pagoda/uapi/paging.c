@@ -175,7 +175,7 @@ static int paging_call_make(struct paging_call *call, u32 count)
 	struct pagoda_client *client = call->file->driver_priv;
 	int ret;
 
-	/* A list whose allocations are all resident already, the usual case, needs no request. */
+	/* Settled allocations that are on the residency list, the usual case, need no request. */
 	if (!READ_ONCE(client->error) &&
 	    pagoda_bo_list_is_settled(call->drm, call->file, call->list.entries, count, true)) {
 		pagoda_paging_is_made(call->queue, &call->args);

@@ -41,7 +41,7 @@ int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, 
 	return out->point ? 0 : -ENOMEM;
 }
 
-/* As pagoda_point_get(), but adds the point, unless @handle is 0, to @syncs, to be signalled. */
+/* As pagoda_point_get(), but on success @syncs owns the point, if any, which is to be signalled. */
 int pagoda_point_get_sync(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
 			  struct pagoda_syncs *syncs)
 {

@@ -20,8 +20,8 @@ static_assert(sizeof(struct pagoda_bo_entry) == sizeof(struct drm_pagoda_submit_
 #define EVICT_FLAGS	(DRM_PAGODA_EVICT_ONLY_IF_NECESSARY | DRM_PAGODA_EVICT_NOT_WRITTEN_TO)
 
 /*
- * Checks all of @args but the entries. Flags concern the residency list, which is used only with a
- * paging queue. Returns 0 or -EINVAL.
+ * Checks the flags, padding and fence value of @args. Flags concern the residency list, which is
+ * used only with a paging queue. Returns 0 or -EINVAL.
  */
 static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_make_resident *args)
 {
@@ -66,9 +66,9 @@ static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list
 /*
  * Makes a list of allocations resident; without room, waits outside of sections and tries again.
  * Checks first, without reservations, whether nothing is left to do: then *@fence, NULL before, and
- * *@trim are unchanged. Else *@fence receives a fence that signals after the paging and other
- * devices that share the allocations, or NULL if there is nothing to wait for, and *@trim the bytes
- * that can't fit, 0 if all fit. Returns 0 or a negative errno.
+ * *@trim are unchanged. Else *@fence receives a fence that signals after the paging and the kernel
+ * fences of other devices, or NULL if there is nothing to wait for, and *@trim the bytes that can't
+ * fit, 0 if all fit. Returns 0 or a negative errno.
  */
 static int make_resident(struct drm_device *drm, struct drm_file *file, u32 count,
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)

@@ -44,7 +44,7 @@ struct ttm_resource_manager;
 #define PAGODA_PL_PIPELINED	BIT(30)
 /* As PAGODA_PL_PIPELINED; the move is the eviction of a victim, to make room or to trim VRAM. */
 #define PAGODA_PL_VICTIM	BIT(29)
-/* The call waits for jobs that use the allocation; -EBUSY if one has no place of an engine. */
+/* The call waits for jobs that use the allocation; -EBUSY if any has no place of an engine. */
 #define PAGODA_PL_PROMPT	BIT(28)
 /* All flags that a struct ttm_place has from this driver. */
 #define PAGODA_PL_FLAGS		(PAGODA_PL_URGENT | PAGODA_PL_PIPELINED | PAGODA_PL_VICTIM | \
@@ -203,7 +203,7 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
 
-/* place.c: bring an allocation to a placement; segment/reserve.c: place one in the reserve */
+/* place.c: bring an allocation to a placement; segment/reserve.c: or into the reserve */
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		    struct pagoda_operation *op);

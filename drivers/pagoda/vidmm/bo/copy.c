@@ -5,11 +5,11 @@
  *
  * If the device tracks what it writes (VIRTIO_PAGODA_F_DIRTY), allocations keep their pages as long
  * as there is room, if copy_is_wanted(). When an allocation leaves VRAM, the device copies to these
- * pages only the blocks that were written since, by whatever job or packet. The device finds out
- * which blocks these are when it executes the copy: then all earlier writes are known, and the
- * driver needn't wait for them. The blocks that the CPU may have written are known from page
- * faults, and copied, too. Only if the content moved within VRAM, or was lost, all of it is copied
- * (written.c).
+ * pages only the parts, of VIRTIO_PAGODA_DIRTY_BLOCK bytes, that were written since, by whatever
+ * job or packet. The device finds out which parts these are when it executes the copy: then all
+ * earlier writes are known, and the driver needn't wait for them. The parts that the CPU may have
+ * written are known from page faults, and copied, too. Only if the content moved within VRAM, or
+ * was lost, all of it is copied (written.c).
  *
  * The rest of this comment is about devices without dirty tracking. An allocation that its client
  * evicts with NOT_WRITTEN_TO gets these pages back as they are: nothing is copied out, and the
@@ -37,12 +37,11 @@
  * allocation, none knows what jobs of the others wrote: such an allocation gets no copy, and a copy
  * that it has counts as outdated.
  *
- * A copy is a TTM object of its own, in the LRU list from which TTM swaps out first. The shrinker
- * gives up the oldest copies when the kernel needs memory. copy_charge() gives them up when a new
- * copy has no room below &pagoda_copies.limit, so that no client keeps others from having copies.
- * The client that owns the allocation is told in its fdinfo what its copies take. When an
- * allocation leaves VRAM, its content is copied out to the pages of its copy even if these hold
- * outdated content.
+ * A copy is a TTM object of its own, in the LRU list from which TTM swaps out first. The oldest
+ * copies are freed when the kernel needs memory (shrinker), and when a new copy has no room below
+ * &pagoda_copies.limit (copy_charge()), so that no client keeps others from having copies. The
+ * owner of the allocation is told in its fdinfo what its copies take. When an allocation leaves
+ * VRAM, its content is copied to the pages of its copy even if these hold outdated content.
  */
 #include <linux/delay.h>
 #include <linux/shrinker.h>
@@ -67,8 +66,8 @@
  * @link: entry in &pagoda_copies.list or &pagoda_copies.unwanted
  * @listed: @link is in &pagoda_copies.list; protected by &pagoda_copies.lock
  * @client: client that owns the allocation, a reference; or NULL
- * @blocks: number of blocks of %VIRTIO_PAGODA_DIRTY_BLOCK bytes; the last block may be shorter
- * @touched: blocks that the CPU may have written in VRAM since the copy was made; protected by the
+ * @blocks: number of parts of %VIRTIO_PAGODA_DIRTY_BLOCK bytes; the last part may be shorter
+ * @touched: parts that the CPU may have written in VRAM since the copy was made; protected by the
  *	reservation of the allocation
  * @charged: the pages count in &pagoda_copies.bytes and &pagoda_client.copies
  */
@@ -117,9 +116,9 @@ static void copy_delist(struct pagoda_copies *copies, struct pagoda_copy *copy)
 }
 
 /*
- * Moves the oldest copies to @copies->unwanted, until these have @pages pages or none is left, and
- * has copies_work() free them, because the caller may not take their reservations. Returns the
- * number of their pages.
+ * Moves the oldest copies from @copies->list to @copies->unwanted, until these have @pages pages or
+ * the list is empty, and has copies_work() free them, because the caller may not take their
+ * reservations. Returns the number of their pages.
  */
 static unsigned long copies_give_up(struct pagoda_vidmm *vidmm, unsigned long pages)
 {
@@ -143,8 +142,8 @@ static unsigned long copies_give_up(struct pagoda_vidmm *vidmm, unsigned long pa
 
 /*
  * Charges a copy of @bytes bytes to &pagoda_copies.bytes. Returns false if the sum would exceed the
- * limit: then nothing is charged, but the oldest copies are given up, so that there is room next
- * time, unless @bytes alone exceed the limit.
+ * limit: then nothing is charged, but copies_give_up() has the oldest copies freed, so that there
+ * is room next time, unless @bytes alone exceed the limit.
  */
 static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 {
@@ -287,7 +286,7 @@ static bool copy_is_wanted(const struct pagoda_bo *bo)
  * @reader: Fence of the move to VRAM, which reads the pages
  *
  * If a copy is wanted and not too many pages are kept already, the pages of @bo become
- * &pagoda_bo.content.copy, and @bo gets a new tt without pages. Otherwise nothing changes.
+ * &pagoda_bo.content.copy, and @bo gets a new tt without pages. Otherwise @bo doesn't change.
  *
  * Context: May sleep and allocate.
  */
@@ -316,8 +315,8 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
  *
  * Context: Any but interrupts.
  * Return: The copy, locked, which now has the tt that @bo had, to be released with
- * pagoda_copy_put() or pagoda_copy_put_back(); NULL if @bo has no copy, or the copy's pages are
- * freed already or by another thread now.
+ * pagoda_copy_put() or pagoda_copy_put_back(); NULL if @bo has no copy, the copy's pages are freed
+ * already, or another thread, which may be about to free them, has locked the copy.
  */
 struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo)
 {
@@ -462,8 +461,8 @@ void pagoda_copy_swap_notify(struct ttm_buffer_object *bo)
 /* ---- Shrinker of kept copies ---------------------------------------------------- */
 
 /*
- * Returns the number of pages that copies_scan() can give up: not pages of copies that were given
- * up before, or whose allocations left VRAM, even if these pages aren't freed yet.
+ * Returns the number of pages of copies in &pagoda_copies.list, which copies_scan() can have freed;
+ * SHRINK_EMPTY if there are none.
  */
 static unsigned long copies_shrinkable(struct shrinker *shrinker, struct shrink_control *sc)
 {
@@ -473,8 +472,8 @@ static unsigned long copies_shrinkable(struct shrinker *shrinker, struct shrink_
 }
 
 /*
- * Gives up the oldest copies. Returns the number of their pages, or SHRINK_STOP if there is no
- * copy.
+ * Has copies_give_up() free the oldest copies later. Returns the number of their pages, or
+ * SHRINK_STOP if there is no copy.
  */
 static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
@@ -482,8 +481,8 @@ static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_contro
 }
 
 /*
- * Takes a copy off @copies->unwanted, or with @any the oldest one off @copies->list if that is
- * empty, and returns that copy with a reference; NULL if none is left. Skips copies without
+ * Takes a copy off @copies->unwanted, or, if that is empty and @any is set, the oldest copy off
+ * @copies->list, and returns the copy with a reference; NULL if none is left. Skips copies without
  * references, which are being freed.
  */
 static struct pagoda_copy *copies_next(struct pagoda_copies *copies, bool any)
@@ -503,8 +502,9 @@ static struct pagoda_copy *copies_next(struct pagoda_copies *copies, bool any)
 }
 
 /*
- * Frees the pages of a copy, which is in no list, and returns their number. If another thread has
- * locked the copy, or TTM can't free the pages now, adds the copy to @kept instead and returns 0.
+ * Frees the pages of a copy, which is in no list, and returns their number; 0 if they were freed
+ * before. If another thread has locked the copy, or TTM can't free the pages now, adds the copy to
+ * @kept and returns 0.
  */
 static unsigned long copy_try_free(struct pagoda_copies *copies, struct pagoda_copy *copy,
 				   struct list_head *kept)
@@ -525,8 +525,8 @@ static unsigned long copy_try_free(struct pagoda_copies *copies, struct pagoda_c
 
 /*
  * Frees copies in @copies->unwanted, and with @any then the oldest others, until @pages pages are
- * freed. Copies that can't be freed now are in @copies->unwanted afterwards. Returns the number of
- * pages freed.
+ * freed. Leaves copies that can't be freed now in @copies->unwanted. Returns the number of pages
+ * freed.
  */
 static unsigned long copies_free(struct pagoda_copies *copies, unsigned long pages, bool any)
 {
@@ -604,7 +604,7 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 }
 
 /*
- * Unregisters the shrinker, so that copies aren't given up any more when the kernel needs memory,
+ * Unregisters the shrinker, so that no copies are freed any more because the kernel needs memory,
  * and waits for the end of copies_work(). May sleep.
  */
 void pagoda_copies_stop(struct pagoda_vidmm *vidmm)

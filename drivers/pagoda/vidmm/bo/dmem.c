@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits and protection by control groups (the dmem controller), and a thread for each client in
- * the client's cgroup.
+ * Limits and protection by control groups (the dmem controller); for a client outside of the root
+ * cgroup, a thread in the client's cgroup.
  *
  * VRAM and the aperture are regions, "drm/<device>/vram" and "drm/<device>/aperture". Pages of
  * allocations in the aperture segment are charged to "aperture" even if they need no address there:
@@ -13,19 +13,19 @@
  *		victims of that cgroup and its descendants (&pagoda_dmem_claim.limit). Without
  *		such a victim the allocation is placed as if VRAM were full: in the next
  *		supported segment; or the caller gets -ENOMEM
- *	min	memory of a cgroup that uses less than its minimum is never evicted for another
- *		cgroup that needs VRAM or addresses in the aperture
+ *	min	memory of a cgroup that uses less than its minimum isn't evicted for another
+ *		cgroup that needs VRAM or aperture addresses, but see pagoda_dmem_protects()
  *	low	memory of a cgroup that uses less than its dmem.low is evicted last, when offers
  *		and the policy give no other victim
  *	lowered	writing a maximum below the current usage evicts memory of the cgroup and its
  *		descendants: from VRAM victims that the policy chooses, or, if none of these can
  *		be evicted, victims that TTM finds; from the aperture victims that TTM finds
  *
- * Protection counts from the closest common ancestor of the caller's and the victim's cgroups, as
- * in TTM. Given the root cgroup as ancestor, the kernel finds nothing protected; if the root is the
- * closest, the kernel is therefore asked without an ancestor. TTM's own search for victims comes
- * last and asks the kernel in its own way; pagoda_dmem_protects() keeps TTM off memory that a
- * minimum protects.
+ * Protection counts from the cgroup at its maximum or, if there is none, from the closest common
+ * ancestor of the caller's and the victim's cgroups, as in TTM. Given the root cgroup as ancestor,
+ * the kernel finds nothing protected; if the root is the closest, the kernel is therefore asked
+ * without an ancestor. TTM's own search for victims comes last and asks the kernel in its own way;
+ * pagoda_dmem_protects() keeps TTM off memory that a minimum protects.
  *
  * A move is charged to the right cgroup if the current task is in the cgroup that wants the move:
  *
@@ -150,8 +150,8 @@ int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager
 
 /*
  * Undoes pagoda_dmem_register(); resources of @man may still be charged, because each charge holds
- * a reference to the region. Waits for calls of dmem_reclaim(), so it is called while allocations
- * can still be evicted from the segment.
+ * a reference to the region. Waits for calls of dmem_reclaim(): the caller sees to it that
+ * allocations can still be evicted from the segment.
  */
 void pagoda_dmem_unregister(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man,
 			    u32 type)
@@ -413,9 +413,9 @@ static int payer_follow_locked(struct pagoda_vidmm *vidmm, struct pagoda_payer *
  * @client: Client
  *
  * If the current task's cgroup isn't that of the last call, moves the client's thread,
- * &pagoda_payer.worker, to the current task's cgroup, which takes long; else does nothing. While
- * dmem_own_pool() is NULL, as above the maximum, the cgroups can't be compared: an existing thread
- * then stays in its cgroup.
+ * &pagoda_payer.worker, to the current task's cgroup, which takes long; else, or if VRAM isn't a
+ * region of the controller, does nothing. While dmem_own_pool() is NULL, as above the maximum, the
+ * cgroups can't be compared: an existing thread then stays in its cgroup.
  *
  * Context: May sleep and allocate. Outside of all locks and of pagoda_enter() sections.
  * Return: 0 or a negative errno; after an error the client has no thread.

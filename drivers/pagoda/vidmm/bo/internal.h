@@ -25,7 +25,7 @@ struct ttm_resource_manager;
 struct pagoda_copies {
 	atomic64_t bytes;		/* sum of the sizes of copies that have pages */
 	u64 limit;			/* largest value that @bytes may have; constant */
-	spinlock_t lock;		/* protects list to unwanted; taken in reclaim, too */
+	spinlock_t lock;		/* protects list, listed, unwanted; taken in reclaim, too */
 	struct list_head list;		/* struct pagoda_copy not yet in @unwanted, oldest first */
 	unsigned long listed;		/* pages of the copies in @list; also read without @lock */
 	struct list_head unwanted;	/* struct pagoda_copy whose pages @work is to free */

@@ -4,9 +4,9 @@
  * reset of the device lost what was in VRAM.
  *
  * The dma_fence signalling path can only mark the allocation (pagoda_bo_mark_lost()). Submissions,
- * page faults, ptrace, dma-buf and moves fill the memory with zeros before they use the content. A
- * reset of the device sets no flag: after a reset &pagoda_bo.content.epoch of an allocation in VRAM
- * is old.
+ * page faults, ptrace, dma-buf and moves that copy fill the memory with zeros before they use the
+ * content. A reset of the device sets no flag: after a reset &pagoda_bo.content.epoch of an
+ * allocation in VRAM differs from pagoda_reset_epoch().
  *
  * Also here: what the CPU wrote through a swizzling range is brought into the tiles before a job
  * uses the allocation, or is lost.
@@ -122,8 +122,8 @@ static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 /*
  * Has the device fill an allocation in VRAM with zeros, after lost_tell() if @tell is set. A page
  * table isn't filled, because its entries are written anew. Waits for jobs that use the allocation,
- * but not in the rebuild after a reset, which mustn't wait for what clients' queued jobs wait for:
- * the device has no jobs until the rebuild ends. Doesn't wait for the FILLs, whose fence becomes a
+ * but not from a reset to the end of the rebuild, which mustn't wait for what clients' queued jobs
+ * wait for: the device has no jobs until then. Doesn't wait for the FILLs, whose fence becomes a
  * kernel fence of the allocation. Returns 0 or a negative errno.
  */
 static int lost_fill(struct pagoda_bo *bo, bool tell)
@@ -180,11 +180,11 @@ static void lost_clear_pages(struct ttm_tt *tt)
  * pagoda_lost_clear() - Replace the lost content of an allocation by zeros
  * @bo: Allocation, reservation held
  *
- * Does nothing unless content was lost, or a reset found @bo in VRAM, since the last call. Waits
- * for paging under way, unless a reset ended it, and in VRAM for jobs that use @bo (but not in a
- * rebuild), yet not until the device has filled VRAM; system pages are cleared at once, by the CPU.
- * A copy that is still under way may lose content, too: a caller that gives access to the content
- * waits for the copy first.
+ * Does nothing unless content was lost or partly discarded, or a reset found @bo in VRAM, since the
+ * last call. Waits for paging under way, unless a reset ended it, and in VRAM for jobs that use @bo
+ * (but not before the rebuild after a reset has ended), yet not until the device has filled VRAM;
+ * system pages are cleared at once, by the CPU. A copy that is still under way may lose content,
+ * too: a caller that gives access to the content waits for the copy first.
  *
  * &pagoda_bo.content.lost stays set, so that the client is told of the loss.
  *
@@ -238,7 +238,7 @@ static int lost_acknowledge(struct pagoda_bo *bo)
 		WRITE_ONCE(bo->content.lost, false);
 		/*
 		 * @lost is cleared before @unclean is read: this barrier pairs with that in
-		 * pagoda_bo_mark_lost(), so that content that is lost meanwhile isn't forgotten.
+		 * pagoda_bo_mark_lost(), so that a loss after pagoda_lost_clear() isn't forgotten.
 		 */
 		smp_mb();
 		if (READ_ONCE(bo->content.unclean))

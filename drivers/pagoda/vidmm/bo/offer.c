@@ -20,14 +20,14 @@
  *
  * An allocation with discarded content is in the system segment without pages; the pages that the
  * allocation gets later are zeros. But if jobs still use the allocation after a reset, or a discard
- * failed, the allocation is in VRAM, to be filled with zeros. residency/reclaim.c takes offers
- * back.
+ * failed, the allocation is in VRAM, to be filled with zeros. RECLAIM (residency/reclaim.c) ends
+ * an offer.
  *
  * Every job of a VM uses the allocations that are private to the VM and bound. If such an
- * allocation is offered, the VM's next submission invalidates the page table entries, not OFFER,
+ * allocation is offered, the VM's next submission, not OFFER, invalidates the page table entries,
  * because all jobs that may use the entries have to end first: the submission waits for these jobs
  * in its queue, once, or leaves the entries to a later submission if its job is fenced or new jobs
- * came meanwhile. A move out of VRAM before then invalidates the entries itself, behind these jobs.
+ * came during the wait. A move out of VRAM before then invalidates the entries, behind these jobs.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
@@ -199,7 +199,7 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 		return;
 	offer_forget_content(bo);
 	atomic64_add(bo->ttm.base.size, &bo->vidmm->stats.discarded);
-	/* If this move fails, @bo has no TTM resource until reclaim_commit() gives it one. */
+	/* If this move fails, @bo has no TTM resource until reclaim_commit() moves @bo. */
 	if (pagoda_bo_move(bo, offer_placement, &ctx))
 		pagoda_bo_account(bo, NULL);
 }

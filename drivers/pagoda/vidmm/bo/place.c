@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Brings an allocation to a placement; makes room by evictions if the first place is in VRAM. */
+/* Brings an allocation to a placement; for room in VRAM evicts victims before TTM does. */
 #include "core/core.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/segment/segment.h"

@@ -26,8 +26,8 @@ static struct ttm_place place_aperture(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether an empty aperture could hold an allocation. If not, an address there must not be
- * asked for: TTM would get -E2BIG and try no place after it.
+ * Returns whether an allocation needs no address in the aperture, or an empty aperture could hold
+ * it. If not, TTM would get -E2BIG for place_aperture() and try no place after it.
  */
 static bool place_fits_aperture(const struct pagoda_bo *bo)
 {
@@ -132,10 +132,10 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
  * Fills in the places where the CPU can reach an allocation: free room in the visible part of VRAM,
  * then in the aperture segment, then the system segment. No other allocation is evicted for a CPU
  * access: without TTM_PL_FLAG_DESIRED, TTM would evict others while dmem.min or dmem.low protects
- * the caller's cgroup, before it tries the next place. A segment is left out unless it is supported
- * and could hold the allocation. VRAM is also left out for a tiled surface, which the CPU can't
- * read in VRAM as rows, and for an allocation that isn't declared CPU-visible (C175). Returns the
- * number of places.
+ * the caller's cgroup, before it tries the next place. VRAM and the aperture are left out unless
+ * supported and able to hold the allocation. VRAM is also left out for a tiled surface, which the
+ * CPU can't read in VRAM as rows, and for an allocation that isn't declared CPU-visible (C175).
+ * Returns the number of places.
  */
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -218,8 +218,8 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 
 /*
  * Returns the bulk move that an allocation belongs in: that of the VM that the allocation is
- * private to, with which each job moves all private allocations of its VM to the end of the LRU
- * list; or NULL if the allocation isn't private, has no handle, or is offered.
+ * private to, which each job of the VM moves to the end of the LRU list as a whole; NULL if the
+ * allocation isn't private, has no handle, or is offered.
  */
 static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
 {

@@ -3,8 +3,8 @@
  * Tracking of what the GPU writes to an allocation, for the client that owns it (TRACK).
  *
  * The device has a bit for each page of VRAM (VIRTIO_PAGODA_DIRTY_OWNER). A query fetches and
- * clears the bits of the allocation's pages. The bits follow the allocation as far as that is
- * possible without a wait; a page of which nothing is known is reported as written:
+ * clears the bits of the pages in question. The bits follow the allocation as far as that is
+ * possible without a wait for jobs; a page of which nothing is known is reported as written:
  *
  *	The allocation leaves VRAM, idle	Its bits are fetched before. All pages count as
  *						written if that fails or it has too many ranges.
@@ -55,7 +55,8 @@ struct pagoda_track {
 };
 
 /*
- * Starts the device's tracker for all of VRAM, unless it is started. Returns 0 or a negative errno.
+ * Starts the device's tracker for all of VRAM, unless it was started since the last reset. Returns
+ * 0 or a negative errno.
  */
 static int track_begin(struct pagoda_vidmm *vidmm)
 {
@@ -140,9 +141,9 @@ static void track_fill(struct pagoda_track *track)
  * @to: Resource that the allocation moves to
  *
  * Fetches the device's bits if the allocation leaves VRAM, and sets track->bits. If the bits can't
- * be fetched, jobs still use the allocation, the allocation moves within VRAM, or comes from the
- * aperture, all its pages count as written. Does nothing for an allocation that comes from system
- * memory or isn't tracked.
+ * be fetched or are in more than TRACK_RANGES ranges, jobs still use the allocation, the allocation
+ * moves within VRAM, or comes from the aperture, all its pages count as written. Does nothing for
+ * an allocation that comes from system memory or isn't tracked.
  *
  * Context: May sleep and allocate; sends control commands, but doesn't wait for jobs.
  */
@@ -162,8 +163,8 @@ void pagoda_track_moves(struct pagoda_bo *bo, const struct ttm_resource *to)
 }
 
 /*
- * Begins the tracking by @track: earlier writes, also those that the device has bits of, don't
- * count. Returns 0; or a negative errno: then the allocation isn't tracked.
+ * Begins the tracking by @track: earlier writes don't count, not even if the device has bits of
+ * them that track_fetch() fetches. Returns 0; or a negative errno: then @bo isn't tracked.
  */
 static int track_reset(struct pagoda_bo *bo, struct pagoda_track *track)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Victims in VRAM: the policy chooses them before TTM takes the least recently used. They leave
+ * Victims in VRAM: the policy chooses them before TTM takes the least recently used. Victims leave
  * VRAM to make room for an allocation, because a user asks for that (debugfs `trim`), or because
  * the maximum of a cgroup was lowered.
  *
@@ -15,8 +15,8 @@
  *
  * A job uses every bound allocation that is private to its VM, without listing it. If the policy
  * were told of each of these, a submission would cost more the more of them there are. Instead the
- * VM notes the time of its last job, and the policy is told of that use when the policy chooses
- * such an allocation as a victim.
+ * VM notes the policy's clock at its last job, and the policy is told of that use when the policy
+ * chooses such an allocation as a victim.
  *
  * A victim whose reservation another thread holds is passed over, together with all allocations
  * that share the reservation because they are private to the same VM. When no other victim is left,
@@ -53,15 +53,15 @@
 
 /*
  * Number of allocations that pagoda_victims_spare() may make candidates of other clients before a
- * search for a victim gives up pagoda_victims.lock for a moment. After a client gets over its
- * budget, that may happen once to each allocation that the client shares.
+ * search for a victim lets other threads take pagoda_victims.lock. After a client gets over its
+ * budget, that function may do so once to each allocation that the client shares.
  */
 #define SPARED_AT_ONCE	64
 
 /*
  * VICTIMS_WAIT_MS: milliseconds that an allocation's waits for other operations may take together,
- * plus the time limits of two jobs, because another operation may be waiting for the two jobs that
- * have a place of an engine.
+ * beyond the time limits of two jobs: another operation may be waiting for the two jobs that have a
+ * place of an engine.
  * VICTIMS_LOOK_US: microseconds of the first wait for an operation that is looking at victims, or
  * evicting them; where the CPU changes page tables (CPU_VIRTUAL), an eviction waits for jobs. Each
  * further wait is twice as long, up to VICTIMS_LOOK_MOST_US.
@@ -80,8 +80,8 @@ static void victims_search_init(struct pagoda_victims_search *search)
 
 /*
  * Returns whether jobs of the VM that @bo is private to, which don't list @bo, used it after the
- * last use that the policy was told of. If so, tells the policy of that use. If such jobs may have
- * written to @bo, its kept copy doesn't count as equal to the content any more (written.c).
+ * last use that the policy was told of; false if @bo is offered. If so, tells the policy of that
+ * use. If such jobs may have written to @bo, @bo doesn't count as clean any more (written.c).
  */
 static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
@@ -122,8 +122,8 @@ static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
 /*
  * Returns the policy's next victim for room at @place, with a reference, and adds it to
  * &pagoda_victims_search.tried; NULL if none is left, or if as many VMs were set aside as can be.
- * Skips allocations without references, and those in another caller's list of tried victims, which
- * that caller makes candidates again.
+ * Skips allocations without references, and those in the lists of another search, which makes them
+ * candidates again at its end.
  */
 struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 				      struct pagoda_victims_search *search)
@@ -151,8 +151,8 @@ struct pagoda_bo *pagoda_victims_next(struct pagoda_vidmm *vidmm, const struct t
 
 /*
  * Notes that the search passes over a victim whose reservation pagoda_victims_lock() couldn't lock:
- * another thread holds the reservation, or it is @mine. If a VM's private allocations share the
- * reservation, the search passes over all of them at once; other searches find them.
+ * another thread holds the reservation, or it is @mine and the victims may not share it. If a VM's
+ * private allocations have the reservation, the search passes over all of them; others find them.
  */
 void pagoda_victims_pass_over(struct pagoda_bo *bo, const struct dma_resv *mine,
 			      struct pagoda_victims_search *search)
@@ -192,7 +192,7 @@ static void victims_put_back(struct pagoda_victims *victims, struct pagoda_victi
 /*
  * Tries to lock a victim's reservation, without waiting; returns whether the victim may be evicted
  * now. @mine is the held reservation of the allocation that needs room; NULL if none does. If the
- * victim shares @mine, nothing is locked, and @ctx says whether the victim may be evicted.
+ * victim's reservation is @mine, locks nothing, and @ctx says whether the victim may be evicted.
  */
 bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx)
@@ -256,9 +256,9 @@ static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 }
 
 /*
- * Evicts the policy's next victim that can be evicted. Returns that victim, to which @search holds
- * a reference, or NULL if no victim can be evicted. @mine is the held reservation of the allocation
- * that needs room; NULL if no allocation does, see victims_trim().
+ * Evicts the policy's next victim that can be evicted. Returns that victim, to which @search has a
+ * reference; NULL if no victim can be evicted or after a signal. @mine is the held reservation of
+ * the allocation that needs room; NULL if no allocation does, see victims_trim().
  */
 static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct dma_resv *mine,
 				      const struct ttm_place *place,
@@ -316,8 +316,8 @@ static bool victims_is_of_others(struct pagoda_bo *bo, const struct pagoda_opera
 /*
  * Returns an allocation in VRAM, with a reference, that another operation needs itself; NULL if
  * there is none. Such an allocation is no candidate of the policy until that operation ends.
- * Allocations that are looked at in vain go to the end of the list, so that the next call finds
- * those of other operations at once.
+ * Allocations that are looked at in vain go to the end of @victims->kept, so that the next call
+ * finds those of other operations at once.
  */
 static struct pagoda_bo *victims_of_others(struct pagoda_victims *victims,
 					   const struct pagoda_operation *op)
@@ -367,11 +367,11 @@ static bool victims_wait_for_search(struct pagoda_placing *placing, struct pagod
 }
 
 /*
- * After @search has found no victim, waits for another operation: for one that holds a victim's
- * reservation, or that needs all it has in VRAM itself, or that is just looking at victims. Ends
- * the search first, so that other operations find its victims meanwhile. Returns true after a wait;
- * false if there is no such operation, @placing->op has no struct drm_exec or a contended one, if
- * victims_has_waited(), or after a signal.
+ * After @search has found no victim, waits for another operation: that holds a victim's
+ * reservation, or that needs what it has in VRAM itself, or that is just looking at victims. Ends
+ * the search first, so that other operations find its victims during the wait. Returns true after a
+ * wait; false if there is no such operation, @placing->op has no struct drm_exec or a contended
+ * one, if victims_has_waited(), after a signal, or without memory.
  */
 static bool victims_wait(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			 struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,

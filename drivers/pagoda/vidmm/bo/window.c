@@ -4,10 +4,9 @@
  *
  * The policy's victims lie anywhere. If they left in the policy's order until a contiguous
  * allocation fits, most of VRAM would leave. Instead, windows of the wanted size are laid around
- * the policy's first victims, and the cheapest window is freed: the one whose most important
- * allocation the policy would choose first, by budget and priority, and of several such windows the
- * one from which the fewest bytes leave. If no window can be freed, the policy's order decides
- * (victims.c).
+ * the policy's first victims, and the cheapest window is freed: compared by the offer, budget and
+ * priority of the allocation in each window that the policy would choose last, then by the bytes
+ * that leave. If no window can be freed, the policy's order decides (victims.c).
  */
 #include <linux/slab.h>
 #include <drm/ttm/ttm_bo.h>
@@ -49,7 +48,7 @@ static void window_put(struct window *window)
 
 /*
  * Returns the cost of freeing a range of VRAM: by the highest level of its allocations in the
- * policy's order, then by their bytes; U64_MAX if one of them has to stay. Reads state of
+ * policy's order, then by their bytes; U64_MAX if any of them has to stay. Reads state of
  * allocations without their reservations: the eviction looks again.
  */
 static u64 window_cost(struct pagoda_vidmm *vidmm, const struct window *window)
@@ -72,7 +71,7 @@ static u64 window_cost(struct pagoda_vidmm *vidmm, const struct window *window)
 /*
  * Looks at the range of VRAM from @start on, of the size that @want needs. If the range is inside
  * @place and freeing it would be cheaper than freeing *@best, the range becomes *@best, with
- * references to its allocations. *@spare is memory, without references before and afterwards.
+ * references to its allocations. *@spare is memory, without references before and after the call.
  */
 static void window_look(struct pagoda_bo *want, const struct ttm_place *place, u64 start,
 			struct window **best, struct window **spare)

@@ -20,7 +20,7 @@ static struct hlist_head *awaited_bucket(struct pagoda_mfences *mfences,
 /*
  * Adds a fence with an armed wait to its client's awaited fences: from now on
  * pagoda_mfences_changed() has the fence tested. The caller holds the fence's lock, and reads the
- * fence's value afterwards, so that no store is missed.
+ * fence's value after this call, so that no store is missed.
  */
 void pagoda_awaited_enter(struct pagoda_mfence *mfence)
 {

@@ -60,8 +60,8 @@ static void deferred_end(struct pagoda_deferred *queue, struct pagoda_deferred_i
 {
 	if (error) {
 		/*
-		 * dma_fence_set_error() would warn, because this fence was created signalled. It
-		 * is safe to assign here: the fence isn't published yet.
+		 * dma_fence_set_error() would warn, because this fence was created signalled. The
+		 * assignment is safe: the fence isn't published yet.
 		 */
 		item->failure->error = error;
 		pagoda_syncs_signal(queue->vidmm, item->syncs, item->failure);
@@ -88,8 +88,8 @@ static void deferred_drop_fence(struct pagoda_deferred *queue)
 
 /*
  * Returns true if a fence, and all points before the fence on its timeline, have signalled or
- * belong to the queue's own work. Else takes a reference to one that hasn't signalled, and has the
- * worker run again when that fence signals.
+ * belong to the queue's own work. Else takes a reference to the fence of such a point that hasn't
+ * signalled, and has the worker run again when that fence signals.
  */
 static bool deferred_fence_is_done(struct pagoda_deferred *queue, struct dma_fence *fence)
 {
@@ -195,7 +195,7 @@ static void deferred_turn(void *arg)
 
 /*
  * Returns whether all fences and values that an item waits for exist. If not, the worker runs again
- * when a missing fence or value comes.
+ * when the first missing fence, or a value, comes.
  */
 static bool deferred_look(struct pagoda_deferred *queue, struct pagoda_syncs *syncs)
 {
@@ -207,8 +207,8 @@ static bool deferred_look(struct pagoda_deferred *queue, struct pagoda_syncs *sy
 }
 
 /*
- * Submits items, or ends them with an error, in order, until one has to wait. Returns true if the
- * worker has to run again after &pagoda_deferred.patience.
+ * Submits items, or ends items with an error, in order, until an item has to wait. Returns true if
+ * the worker has to run again after &pagoda_deferred.patience.
  */
 static bool deferred_run(struct pagoda_deferred *queue)
 {
@@ -379,7 +379,6 @@ static void deferred_hurry(struct pagoda_deferred *queue)
  * @queue: Queue
  *
  * Items are submitted without waiting for dma_fences to signal or for &pagoda_deferred_ops.ready.
- * Afterwards the queue is empty, or its first item waits for a point or value that doesn't exist.
  *
  * Context: Sleeps, outside of locks and sections; waits for a rebuild, for a sleep of the machine,
  * and while the client has too much paging in flight.

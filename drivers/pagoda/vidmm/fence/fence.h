@@ -3,10 +3,10 @@
  * Monitored fences: 64-bit values in memory that the GPU and the CPU write, user space
  * reads, and threads and jobs wait for (WDDM 2.0; C180 - C184).
  *
- * The value is the first word of a page, which is an allocation like any other. The page may be
- * swapped and come back elsewhere. Each wait for a value and each promise of a value holds the
- * fence: the page stays in place as long as the fence is held. While the device is reset, held
- * fences show the maximum value, unless they were created with NO_MAX_ON_RESET.
+ * The value is the first 64 bits of a page, which is an allocation without a handle. Each wait for
+ * a value and each promise of a value holds the fence: while the fence is held, the page stays in
+ * place; else the page may be swapped and come back elsewhere. During a reset of the device that
+ * isn't a sleep, held fences show the maximum value, except those with NO_MAX_ON_RESET.
  *
  * A value isn't a dma_fence and is never turned into a dma_fence: no value is guaranteed to
  * come in finite time.
@@ -15,15 +15,15 @@
  *	pagoda_mfence_promise		checks the value, and allocates what signalling needs
  *	then one of
  *	pagoda_mfence_take_back		the work was refused: the value may be promised again
- *	pagoda_mfence_signal_paging	the GPU stores the value behind the call's paging (C116)
+ *	pagoda_mfence_signal_paging	the GPU, else the CPU, stores it behind the paging (C116)
  *	pagoda_mfence_signal_after	the CPU stores the value when a dma_fence has signalled
  *
  * To wait for all or any of several values: pagoda_mfence_group_create(). To wait for one value:
  *	pagoda_mfence_wait_init		checks that the fence may be waited for, and holds it
  *	pagoda_mfence_wait_arm		has the function called once, when the fence has the value
  *					or the device is gone
- *	pagoda_mfence_wait_fini		releases the wait, armed or not: afterwards the function
- *					isn't running and won't be called
+ *	pagoda_mfence_wait_fini		releases the wait, armed or not: after the return the
+ *					function isn't running and won't be called
  *
  * The order of all locks is in core/core.h.
  */

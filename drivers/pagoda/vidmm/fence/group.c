@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Groups of waits for several monitored fences, all or any of them (C181): a thread sleeps until
- * the group is over, or an eventfd is signalled then.
+ * the group is over, or an eventfd is signalled then, unless a wait failed.
  *
  * A group with an eventfd has no thread that waits: a work item frees the group when it is over, or
  * the group is freed when its client is closed.
@@ -22,7 +22,7 @@
 struct pagoda_mfence_group {
 	struct pagoda_vidmm *vidmm;
 	struct completion over;		/* completed when the group is over, unless @event is set */
-	atomic_t left;			/* number of waits that must end until the group is over */
+	atomic_t left;			/* waits that still have to end; 0 or less: over */
 	u32 first;			/* index of the wait satisfied first, or GROUP_NO_WAIT */
 	bool any;			/* over when any wait has ended, else when all have */
 	int error;			/* first error with which a wait ended, or 0 */
@@ -217,7 +217,7 @@ static struct pagoda_mfence_group *client_take_group(struct pagoda_client *clien
  * @vidmm: Manager
  * @client: Client, closed
  *
- * Afterwards no group of the client signals an eventfd any more.
+ * After the return no group of the client signals an eventfd.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -232,6 +232,6 @@ void pagoda_mfence_client_close(struct pagoda_vidmm *vidmm, struct pagoda_client
 		cancel_work_sync(&group->work);
 		pagoda_mfence_group_destroy(group);
 	}
-	/* Wait for calls of group_work() that took their groups off the list to free them. */
+	/* Wait until calls of group_work() have freed the groups that they took off the list. */
 	flush_workqueue(vidmm->mfences->wq);
 }

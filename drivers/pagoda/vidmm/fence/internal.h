@@ -32,7 +32,7 @@ struct workqueue_struct;
  * @held: Fences whose page is pinned, linked by &pagoda_mfence.held
  * @awaited_lock: Protects @awaited, @due, @looked, &pagoda_mfence.awaited and each struct
  *	pagoda_awaited; taken in any context, under &pagoda_mfence.lock
- * @awaited: Clients that await fences, linked by &pagoda_awaited.entry, hashed by their account
+ * @awaited: Clients that created awaited fences, linked by &pagoda_awaited.entry, hashed by account
  * @due: Clients whose awaited fences may have changed, linked by &pagoda_awaited.due
  * @looked: Number of fences that @look has tested so far
  * @kept: Promises that were kept, which @reap frees; linked by &pagoda_mfence_signal.done
@@ -72,8 +72,8 @@ struct pagoda_mfences {
  * @waiters: All waits, armed or not
  * @closed: The fence has no id any more: no new wait is accepted
  * @saved: If @lost, the value that the fence will get back; if @gone, the fence's last value
- * @lost: The fence shows the maximum value because the device is being reset, or is never used
- *	again, and is held until pagoda_mfence_restore_all()
+ * @lost: Until pagoda_mfence_restore_all() the fence is held and shows the maximum value, because
+ *	the device is being reset, or is never used again
  * @gone: The device is gone; @page is NULL, because the page isn't accessed any more
  */
 struct pagoda_mfence {

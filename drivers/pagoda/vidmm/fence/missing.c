@@ -130,9 +130,9 @@ int pagoda_missing_init(struct pagoda_vidmm *vidmm)
 
 /*
  * Notes that the next item of a queue misses a point of @syncobj: has the queue's worker run when
- * the syncobj gets a point, and again and again in case this driver isn't told; the caller looks
- * for the point once more afterwards, because the point may have come before this call. If @syncobj
- * is NULL, the item misses no point: ends these runs. Called by the queue's worker only.
+ * the syncobj gets a point, and again and again in case this driver isn't told; the caller then
+ * looks for the point once more, because the point may have come before this call. If @syncobj is
+ * NULL, the item misses no point: ends these runs. Called by the queue's worker only.
  */
 void pagoda_missing_note(struct pagoda_deferred *queue, struct drm_syncobj *syncobj)
 {

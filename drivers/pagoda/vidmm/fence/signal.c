@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How monitored fences get values: the GPU stores a value behind earlier paging, the CPU stores a
- * value when a dma_fence has signalled, and FENCE_SIGNAL stores a value at once.
+ * How the driver gives monitored fences values: the GPU stores a value behind earlier paging, the
+ * CPU stores a value when a dma_fence has signalled, and FENCE_SIGNAL stores a value at once.
  *
  * FENCE_SIGNAL doesn't wait for values that the GPU still has to store, because the GPU doesn't
  * store a smaller value over a larger one (FORWARD), unless the fence may rewind. If the GPU's
@@ -53,9 +53,9 @@ void pagoda_mfences_reap(struct work_struct *work)
  *
  * Context: May sleep and allocate. Outside of sections and reservations.
  * Return: The promise, which has a reference to the fence and holds it; or ERR_PTR: -EINVAL if
- * @value isn't larger than all values that were promised or stored by FENCE_SIGNAL before and the
- * fence may not rewind; -EDQUOT if the client that created the fence, or this client's user, has
- * too many fences held; -ENOMEM; -ENODEV if the device is gone; -ERESTARTSYS.
+ * @value isn't larger than &pagoda_mfence.last and the fence may not rewind; -EDQUOT if the client
+ * that created the fence, or this client's user, has too many fences held; -ENOMEM; -ENODEV if the
+ * device is gone; -ERESTARTSYS.
  */
 struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value)
 {
@@ -89,7 +89,7 @@ err_put:
  * pagoda_mfence_take_back() - Free a promise without signalling its value
  * @signal: Promise; freed
  *
- * The value may be promised again, unless a larger value was promised or stored meanwhile.
+ * The value may be promised again, unless FENCE_SIGNAL or a promise has named a larger value since.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -213,8 +213,8 @@ static struct dma_fence *signal_by_gpu(struct pagoda_mfence_signal *signal,
  * does a page fault of a CPU that reads the fence's page. If the store fails, the CPU stores the
  * value.
  *
- * Can't fail: without memory or device this function waits until all paging so far is done, and the
- * CPU stores the value.
+ * Can't fail: without memory or device this function first waits until all paging so far is done,
+ * and then the CPU stores the value.
  *
  * Context: May sleep and allocate. Outside of sections and reservations.
  */

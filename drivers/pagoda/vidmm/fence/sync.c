@@ -70,7 +70,7 @@ static int syncs_append(struct pagoda_syncs *syncs, const struct pagoda_sync *sy
  * @chain: Chain node for the point, owned by the list afterwards; NULL for a binary syncobj
  *
  * Context: May sleep.
- * Return: 0 or -ENOMEM; then the caller keeps @syncobj and @chain.
+ * Return: 0; or -ENOMEM, and the caller still owns @syncobj and @chain.
  */
 int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u64 point,
 		     struct dma_fence_chain *chain)
@@ -88,7 +88,7 @@ int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u6
  * @point: Point, owned by the list afterwards
  *
  * Context: May sleep.
- * Return: 0 or -ENOMEM; then the caller keeps @point.
+ * Return: 0; or -ENOMEM, and the caller still owns @point.
  */
 int pagoda_syncs_add_point(struct pagoda_syncs *syncs, struct pagoda_point *point)
 {
@@ -103,7 +103,7 @@ int pagoda_syncs_add_point(struct pagoda_syncs *syncs, struct pagoda_point *poin
  * @promise: Promise of the fence's value, owned by the list afterwards
  *
  * Context: May sleep.
- * Return: 0 or -ENOMEM; then the caller keeps @promise.
+ * Return: 0; or -ENOMEM, and the caller still owns @promise.
  */
 int pagoda_syncs_add_promise(struct pagoda_syncs *syncs, struct pagoda_mfence_signal *promise)
 {
@@ -222,8 +222,8 @@ struct dma_fence *pagoda_syncs_next(const struct pagoda_syncs *syncs, u32 *index
 
 /*
  * Called when work was accepted that will be submitted later. Empties the binary syncobjs that the
- * work signals, so that a wait that begins now doesn't find an old fence. Promises the timeline
- * points that get their fences in order. Takes spinlocks.
+ * work signals, so that a wait that begins now doesn't find the fence of earlier work. Promises the
+ * timeline points that get their fences in order. Takes spinlocks.
  */
 void pagoda_syncs_promise(struct pagoda_vidmm *vidmm, struct pagoda_syncs *syncs)
 {

@@ -4,10 +4,10 @@
  * work: accepted work that can't be submitted yet.
  *
  * A dma_fence is published only for work that will be done in finite time. Work that waits for a
- * timeline point without a fence, or for a value of a monitored fence, has no such bound. Such work
- * is kept without a fence in the queue of its context, VM or client. When all that the work waits
- * for exists, the queue's worker, a work item, submits the work and publishes its fence. Later work
- * in the queue waits behind.
+ * syncobj or point without a fence, or for a value of a monitored fence, has no such bound. Such
+ * work is kept without a fence in the queue of its context, VM or client. When all that the work
+ * waits for exists, the queue's worker, a work item, submits the work and publishes its fence.
+ * Later work of equal or lower priority waits behind.
  *
  *	pagoda_syncs_get	copies and checks a list from user space (uapi/sync.c); takes
  *				references, and allocates what signalling needs
@@ -148,7 +148,7 @@ struct pagoda_deferred_ops {
  * @callback: Callback on @fence
  * @work: Worker: submits items; runs again after @patience if &pagoda_deferred_ops.make returned
  *	-EAGAIN, no section could be entered, or the client has too much paging in flight
- * @patience: Jiffies until @work runs again after such a failure; used by the worker only
+ * @patience: Jiffies until @work runs again in these three cases; used by the worker only
  * @runs: Number of runs that the worker began; written by the worker
  * @held_up: Value of @runs when the worker last found that the next item waits for a point or value
  *	that doesn't exist; 0 = all that the item waits for exists; written by the worker

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waits for values of monitored fences; the values that fences show while the device is reset.
+ * Waits for values of monitored fences; the values that fences show during a reset of the device.
  *
  * Functions that store a value by the CPU test the waits at once. The GPU tells of its stores by an
  * event, if the operation asked for one and the event isn't lost, and commands of a job may store
@@ -12,7 +12,7 @@
 #include "internal.h"
 #include "sync.h"
 
-/* Takes an armed wait out of &pagoda_mfence.waits; after the last, the fence isn't awaited. */
+/* Takes an armed wait out of &pagoda_mfence.waits; without such a wait the fence isn't awaited. */
 static void wait_leave(struct pagoda_mfence *mfence, struct pagoda_mfence_wait *wait)
 {
 	rb_erase_cached(&wait->node, &mfence->waits);
@@ -54,8 +54,8 @@ void pagoda_mfence_look(struct pagoda_mfence *mfence)
 }
 
 /*
- * Returns true if a wait doesn't matter any more: the wait for several fences that it is part of, a
- * struct pagoda_mfence_group, is over without it.
+ * Returns true if a wait doesn't matter any more: it is part of a group of waits, a struct
+ * pagoda_mfence_group, that is over.
  */
 static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 {
@@ -158,10 +158,10 @@ static bool wait_less(struct rb_node *a, const struct rb_node *b)
 }
 
 /*
- * Arms a wait; each wait is armed once, after pagoda_mfence_wait_init(). &pagoda_mfence_wait.func
- * is called once, when the driver sees that the fence has at least &pagoda_mfence_wait.value,
- * before this function returns if the fence has that already; or when the device is gone. This
- * function may be called in any context.
+ * Arms a wait, once at most after pagoda_mfence_wait_init(). &pagoda_mfence_wait.func is called
+ * once, unless the wait is disarmed before: when the driver sees that the fence has at least
+ * &pagoda_mfence_wait.value, before the return if the fence has that already; or when the device is
+ * gone. This function may be called in any context.
  */
 void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 {
@@ -176,8 +176,8 @@ void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Disarms a wait, if it is armed and hasn't ended. Afterwards &pagoda_mfence_wait.func of this wait
- * isn't running and won't be called. May be called in any context, but not by that function.
+ * Disarms a wait, if it is armed and hasn't ended. After the return &pagoda_mfence_wait.func of the
+ * wait isn't running and won't be called. May be called in any context, but not by that function.
  */
 void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait)
 {
@@ -191,8 +191,8 @@ void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait)
 }
 
 /*
- * Undoes pagoda_mfence_wait_init() for a wait, armed or not. Afterwards &pagoda_mfence_wait.func of
- * this wait isn't running and won't be called. May sleep; outside of reservations.
+ * Undoes pagoda_mfence_wait_init() for a wait, armed or not: &pagoda_mfence_wait.func of the wait
+ * isn't running any more and won't be called. May sleep; outside of reservations.
  */
 void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait)
 {
@@ -222,7 +222,7 @@ bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 /*
  * Saves the value of a held fence and stores the maximum value instead, which ends the fence's
  * waits. A reference and an extra hold keep the fence in &pagoda_mfences.held until
- * pagoda_mfence_restore_all(). Does nothing if the fence was created with NO_MAX_ON_RESET.
+ * pagoda_mfence_restore_all(). Does nothing for a fence with NO_MAX_ON_RESET or without holds.
  */
 static void mfence_lose(struct pagoda_mfence *mfence)
 {
@@ -241,9 +241,9 @@ static void mfence_lose(struct pagoda_mfence *mfence)
  * pagoda_mfence_device_lost() - Have held fences show the maximum value while the device is reset
  * @vidmm: Manager
  *
- * Fences that were created with NO_MAX_ON_RESET keep their values (C184). The others have the
- * maximum value, which ends all waits for them, until pagoda_mfence_restore_all(): if the device is
- * never used again, until it is removed.
+ * Fences created with NO_MAX_ON_RESET keep their values (C184). Other held fences have the maximum
+ * value, which ends all waits for them, until pagoda_mfence_restore_all(); for ever if the device
+ * is never used again.
  *
  * Context: dma_fence signalling path; may sleep, doesn't allocate or take reservations.
  */

@@ -55,8 +55,8 @@ struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo)
  * pagoda_bo_is_ours() - Test whether a TTM object is an allocation of this driver
  * @bo: TTM object
  *
- * The objects (ghosts) that TTM creates to hold the resource that a move leaves behind are part of
- * no struct pagoda_bo.
+ * Kept copies, and the objects (ghosts) that TTM creates to hold the resource that a move leaves
+ * behind, are part of no struct pagoda_bo.
  *
  * Return: Whether pagoda_bo_of_ttm() may be used.
  */
@@ -102,10 +102,10 @@ static bool wish_wants(const struct pagoda_budget_part *part)
  * pagoda_wish_changed() - Tell the client's budget whether an allocation is wanted
  * @bo: Allocation, which may have no client
  *
- * An allocation is wanted while it is on a client's residency list, or was made resident on request
- * or by a job, or was made by the driver for a client (ttm_bo_type_kernel); until EVICT takes it
- * off the last residency list, or its last reference is gone. An allocation isn't wanted while it
- * is offered. So moves and evictions for want of room change nothing (budget.h).
+ * An allocation is wanted while it is on a client's residency list; and from when it was made
+ * resident on request or by a job, or was made by the driver for a client (ttm_bo_type_kernel),
+ * until EVICT leaves it on no residency list, or its last reference is gone. An allocation isn't
+ * wanted while it is offered. Moves and evictions for want of room change nothing (budget.h).
  *
  * Called after each change of &pagoda_bo.wish.resident, &pagoda_bo.wish.released, whether
  * &pagoda_bo.wish.required is 0, and &pagoda_bo.offer.rank; and after &pagoda_bo.client was set.

@@ -78,15 +78,15 @@ enum pagoda_offer {
  *	device tracks what it writes. Changed with pagoda_victims.lock held
  * @told: The device was notified that the allocation is resident, and hasn't been notified since
  *	that the allocation isn't resident any more
- * @released: The last reference is gone, and the operations that release the memory were emitted
+ * @released: The last reference is gone; operations that release the memory, if any, are emitted
  * @discardable: The content isn't needed: an eviction emits DISCARD_CONTENT instead of a copy. Set
  *	by KUnit tests only
  * @needs_idle: Fault injection, set by debugfs: while the allocation isn't idle, builders of
  *	transfers and DISCARD_CONTENT answer that the allocation is busy
- * @lost: Content was lost to a device failure, and the client hasn't acknowledged that; set in
- *	the dma_fence signalling path
+ * @lost: Content was lost to a device failure or a reset, and the client hasn't acknowledged that;
+ *	may be set in the dma_fence signalling path
  * @unclean: Content was lost or partly discarded, and the allocation hasn't been filled with zeros
- *	since; set in the dma_fence signalling path
+ *	since; may be set in the dma_fence signalling path
  * @aborted: PAGODA_ABORTED_* bits; set in the dma_fence signalling path, read and cleared when the
  *	device is rebuilt after a reset
  *
@@ -248,8 +248,8 @@ struct pagoda_vm_uses {
  *	device may read the table; else NULL
  * @evicted: Entry in &pagoda_vm.evicted, &pagoda_vm.offered or &pagoda_vm.left_out of @private_to
  * @left_out: @evicted was put into &pagoda_vm.left_out, and hasn't been put into
- *	&pagoda_vm.evicted since; of an offered allocation: @evicted was in either list when the
- *	allocation was offered
+ *	&pagoda_vm.evicted since; of an offered allocation: @evicted was in one of these two lists
+ *	when the allocation was offered
  * @unique: A VM_BIND array mapped the allocation with PAGODA_PROTECTION_UNIQUE, or was refused, at
  *	some time: mappings of the allocation are compared (vm/bind_unique.c)
  * @opened: The allocation has a handle; kept for private allocations only

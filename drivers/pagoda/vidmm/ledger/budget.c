@@ -370,7 +370,7 @@ u64 pagoda_budget_excess(struct pagoda_budget *budget)
  * @budget: The client's budget
  *
  * A client that wants more than its budget, but has less, takes nothing from others. A client that
- * has more than its budget, but wants less, may give up the rest by itself.
+ * has more than its budget, but wants less, isn't over its budget either.
  *
  * Context: Takes a spinlock; not in interrupts.
  * Return: true if the client both wants and has more of the local group than its budget.
