@@ -25,11 +25,11 @@ struct pagoda_virtio;
  * @lost: Number of events that the device dropped between the event before and this event
  * @value: FENCE: the value that the packet or command signalled
  * @queue: FAULT: virtqueue number of the request that faulted; not checked
- * @seqno: FAULT: number of that request on its queue; not checked
+ * @seqno: FAULT: number, on its queue, of the request that faulted; not checked
  * @context: FAULT: execution context, 0 = none; FENCE: context whose job signalled, 0 = none: a
  *	packet signalled; not checked
  * @fault: FAULT: where and why the request faulted. FENCE: @fault.address is the address that the
- *	packet or command named, else zero. RESET: zero
+ *	packet or command named, other members are zero. RESET: zero
  */
 struct pagoda_event {
 	u32 type;
