@@ -180,7 +180,7 @@ void pagoda_vm_bo_hide(struct pagoda_bo *bo, enum pagoda_vm_why why)
 	}
 }
 
-/* Called when a change of page tables is emitted: forgets the moves that the change is behind. */
+/* Called after a change of page tables was emitted: forgets the moves that it is behind. */
 static void vm_forget_moves(struct pagoda_vm *vm)
 {
 	dma_fence_put(vm->moved);

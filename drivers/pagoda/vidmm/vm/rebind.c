@@ -17,8 +17,8 @@
 #include "vm.h"
 
 /*
- * Most mappings written to page tables by one change, for which arrays of so many elements are
- * allocated.
+ * Most mappings written to page tables by one change, for which arrays with an element for each
+ * mapping are allocated.
  */
 #define REBIND_BATCH	1024
 

@@ -339,7 +339,7 @@ static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *pack
 
 /*
  * Sets the roots of all address spaces again, up to the first error. Returns whether all were set;
- * false if the device failed a SET_ROOT here before and wasn't reset since.
+ * false if an earlier call met an error and the device wasn't reset since.
  */
 static bool tables_repeat_roots(struct pagoda_vidmm *vidmm)
 {
@@ -367,7 +367,7 @@ static bool tables_repeat_roots(struct pagoda_vidmm *vidmm)
  * A FLUSH_TLB among the packets that the CPU executed didn't reach the device, which still caches
  * translations. If there is such a FLUSH_TLB, sets the roots of all address spaces on the device
  * again, for which the device drops the translations of these spaces. If a SET_ROOT fails, sets
- * &pagoda_vidmm.deaf; then no further root is set here until pagoda_tables_forget().
+ * &pagoda_vidmm.deaf; then this function sets no further root until pagoda_tables_forget().
  *
  * Context: dma_fence signalling path: doesn't allocate. The device executes nothing of the
  * paging queue meanwhile.
