@@ -20,7 +20,7 @@
 
 /*
  * Reads the configuration space; bytes behind its end are zeros. An access that isn't of 32 bits,
- * or isn't aligned, reads only bits that are set, as on hardware.
+ * or isn't aligned, reads all bits as 1, as on hardware.
  */
 static void device_get(struct virtio_device *vdev, unsigned int offset, void *buffer,
 		       unsigned int length)

@@ -4,8 +4,8 @@
  * and control commands to the device, and passes events of the device on. No other part of the
  * driver includes headers of Linux's virtio core, or parses completions, answers or events.
  *
- * The top of the driver (driver.c) registers its callbacks; from then on the upper layers call this
- * layer, and this layer calls only those callbacks and &pagoda_request.complete.
+ * The top of the driver (pagoda/driver.c) registers its callbacks; from then on the upper layers
+ * call this layer, and this layer calls only those callbacks and &pagoda_request.complete.
  */
 #ifndef PAGODA_VIRTIO_VIRTIO_H
 #define PAGODA_VIRTIO_VIRTIO_H
@@ -42,7 +42,7 @@ struct pagoda_event {
 };
 
 /**
- * struct pagoda_virtio_callbacks - Calls to the top of the driver (driver.c)
+ * struct pagoda_virtio_callbacks - Calls to the top of the driver (pagoda/driver.c)
  * @probe: A device was found and works; *@priv is passed to the other callbacks. May sleep; 0,
  *	or a negative error code, with which the device's probe fails
  * @remove: The device is being removed. After the return nothing of @priv may use the device;
