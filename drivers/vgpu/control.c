@@ -142,7 +142,7 @@ static bool control_clean(const struct virtio_pagoda_control *control)
 }
 
 /*
- * SET_ROOT: gives an address space a root page table, or removes it. Waits until no queue uses
+ * SET_ROOT: sets or removes the root page table of an address space. Waits until no queue uses
  * translations, which doesn't take long, because every packet and every job soon ends or releases
  * the translation lock for a moment. Returns false if the root is refused, or UPDATE_PAGE_TABLE
  * isn't negotiated.

@@ -19,8 +19,8 @@
 #include "vgpu.h"
 
 /*
- * Reads the configuration space; bytes behind its end are zeros. Any access but an aligned one of
- * 32 bits reads ones, as on hardware.
+ * Reads the configuration space; bytes behind its end are zeros. An access that isn't of 32 bits,
+ * or isn't aligned, reads all bits as 1, as on hardware.
  */
 static void device_get(struct virtio_device *vdev, unsigned int offset, void *buffer,
 		       unsigned int length)
@@ -311,7 +311,7 @@ static void device_free(struct pagoda_vgpu *vgpu)
 }
 
 /*
- * Creates the GPU and registers its virtio device, which probes the driver if one is loaded.
+ * Creates the GPU and registers its virtio device, which a driver probes if one is registered.
  * @params must stay valid until pagoda_vgpu_destroy() has returned. Returns the GPU, or an error
  * pointer: -ENOMEM, -EINVAL for parameters that the engine refuses or an invalid misconfigure=, or
  * the error of a registration. May sleep.

@@ -386,10 +386,10 @@ static bool extent_is_foreign(const struct pagoda_extent *extent)
 }
 
 /*
- * Checks the memory behind a list that pagoda_extents_check_window() accepted. A device that is a
- * module of this kernel (@in_kernel) has VRAM of kernel pages; any other device has memory of its
- * own, since otherwise the device could reach the machine's memory in spite of an IOMMU. Returns 0,
- * or -EINVAL with @refusal filled, including the entry's number. May sleep.
+ * Checks the memory behind a list that pagoda_extents_check_window() accepted. If the device is a
+ * module of this kernel (@in_kernel), all pages must have a struct page; else no page may be memory
+ * of the machine, which the device could reach in spite of an IOMMU. Returns 0, or -EINVAL with
+ * @refusal filled, including the entry's number. May sleep.
  */
 int pagoda_extents_check_memory(const struct pagoda_extent *extents, u32 count, bool in_kernel,
 				const char *name, struct pagoda_refusal *refusal)

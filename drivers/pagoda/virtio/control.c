@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control queue: one command at a time, and the caller sleeps until the answer comes.
+ * The control queue: one command at a time, and the caller sleeps until the answer or a timeout.
  *
  * The answer's interrupt may be lost, so the wait polls the ring every few milliseconds. A command
  * that the device doesn't answer in time keeps its memory, a slot, until the device returns the
- * command or is reset.
+ * command or the virtio device is reset.
  */
 #include <linux/jiffies.h>
 #include <linux/scatterlist.h>

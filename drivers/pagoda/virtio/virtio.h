@@ -4,8 +4,8 @@
  * and control commands to the device, and passes events of the device on. No other part of the
  * driver includes headers of Linux's virtio core, or parses completions, answers or events.
  *
- * The top of the driver (driver.c) registers its callbacks; from then on the upper layers call this
- * layer, and this layer calls only those callbacks and &pagoda_request.complete.
+ * The top of the driver (pagoda/driver.c) registers its callbacks; from then on the upper layers
+ * call this layer, and this layer calls only those callbacks and &pagoda_request.complete.
  */
 #ifndef PAGODA_VIRTIO_VIRTIO_H
 #define PAGODA_VIRTIO_VIRTIO_H
@@ -25,11 +25,11 @@ struct pagoda_virtio;
  * @lost: Number of events that the device dropped between the event before and this event
  * @value: FENCE: the value that the packet or command signalled
  * @queue: FAULT: virtqueue number of the request that faulted; not checked
- * @seqno: FAULT: number of that request on its queue; not checked
+ * @seqno: FAULT: number, on its queue, of the request that faulted; not checked
  * @context: FAULT: execution context, 0 = none; FENCE: context whose job signalled, 0 = none: a
  *	packet signalled; not checked
  * @fault: FAULT: where and why the request faulted. FENCE: @fault.address is the address that the
- *	packet or command named, else zero. RESET: zero
+ *	packet or command named, other members are zero. RESET: zero
  */
 struct pagoda_event {
 	u32 type;
@@ -42,7 +42,7 @@ struct pagoda_event {
 };
 
 /**
- * struct pagoda_virtio_callbacks - Calls to the top of the driver (driver.c)
+ * struct pagoda_virtio_callbacks - Calls to the top of the driver (pagoda/driver.c)
  * @probe: A device was found and works; *@priv is passed to the other callbacks. May sleep; 0,
  *	or a negative error code, with which the device's probe fails
  * @remove: The device is being removed. After the return nothing of @priv may use the device;

@@ -3,9 +3,9 @@
  * The aperture: pages of system memory at addresses of the GPU.
  *
  * An aperture page's entry is a 64-bit word, the bus page number in the low bits and the generation
- * of the mapping in the high bits, always stored and loaded with a single access. No lock is
- * needed: a page switches at once and neighbouring pages don't change (C53), so that other queues
- * continue to use neighbouring pages (C54).
+ * of the mapping in the high bits, which packets and commands store and load with a single access.
+ * No lock is needed: a page switches at once and neighbouring pages don't change (C53), so that
+ * other queues continue to use neighbouring pages (C54).
  *
  *	zero				never mapped, never unmapped: faults
  *	page, generation 0		unmapped: the dummy page (C57, C58)

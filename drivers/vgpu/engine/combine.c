@@ -144,11 +144,11 @@ void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 si
 }
 
 /*
- * Prepares a write to the *@size bytes at *@here, which aren't snooped; @last: the write ends with
- * these bytes. If the bytes lie within a line, *@here is redirected to that line of the combiner.
- * More bytes are written to memory directly: if @last, *@size is reduced by the last line, for
- * which the caller calls again; else none of the bytes are combined, as a line costs more than a
- * copy.
+ * Prepares a write to the *@size bytes at *@here, which aren't snooped; does nothing if the queue's
+ * writes aren't combined. @last: the write ends with these bytes. If they lie within a line, *@here
+ * is redirected to that line of the combiner. More bytes are written to memory directly: if @last,
+ * *@size is reduced by the bytes in the last line, for which the caller calls again; else none of
+ * the bytes are combined, as a line costs more than a copy.
  */
 void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last)
 {

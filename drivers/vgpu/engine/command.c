@@ -7,9 +7,9 @@
  * effect, but not the memory that they name: an access that isn't allowed faults when it is made.
  *
  * The translation lock is held for reading from the first command to the last, and released for a
- * moment after each PAGODA_CHUNK of work and while a WAIT waits. A command doesn't use page-table
- * entries and memory that the previous command found, except for entries of the TLB and for the
- * memory from which commands are read.
+ * moment after each PAGODA_CHUNK of work and while a WAIT waits. A command doesn't use translations
+ * that the previous command found, except for those in the TLB and for the memory from which
+ * commands are read.
  */
 #include "command.h"
 

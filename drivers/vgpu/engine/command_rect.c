@@ -113,9 +113,9 @@ static struct pagoda_rect rect_make(const struct pagoda_job *job,
 }
 
 /*
- * Finds the memory of byte @column of the surface's current row, and reduces *@size to the bytes of
- * the row that are contiguous there. *@here is NULL for a page of zeros. Returns 0 or a fault
- * reason.
+ * Finds the memory of byte @column of the surface's current row, and reduces *@size to the bytes
+ * from this byte on that are contiguous in memory. *@here is NULL for a page of zeros. Returns 0 or
+ * a fault reason.
  */
 static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 column, u64 *size,
 		     u8 **here)

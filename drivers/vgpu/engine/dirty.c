@@ -4,8 +4,8 @@
  *
  * Each page of VRAM has a byte, with a bit for each tracker. A write stores ones into the whole
  * byte, after the bytes of the page: a store needs no lock, and costs the same for one tracker as
- * for all. A query takes a single bit out of the byte by compare and exchange, so that a write is
- * seen by this query or by the next one (C202), and the other trackers keep their bits (C203).
+ * for all. A query clears a single bit of the byte by compare and exchange, so that a write is
+ * seen by this query or by the next query (C202), and the other trackers keep their bits (C203).
  *
  * After each write that may be to VRAM, pagoda_engine_wrote() is called with the CPU address of the
  * memory, to which addresses of all kinds are translated; resets mark all pages instead. Memory

@@ -3,11 +3,11 @@
  * Allocations that leave their place without a copy: because they are freed, or their content isn't
  * needed any more.
  *
- * A VRAM range whose content is discarded can be given out without a fence: the next owner writes
- * the range in the line of moves, behind DISCARD_CONTENT, or, if the range becomes a page table,
- * behind all operations that are in the line of moves by then. Therefore the operations of several
- * such releases may share a submission. For an aperture range a fence is needed: its pages must not
- * be freed while the device can reach them (C62).
+ * A VRAM range whose content is discarded may be allocated again before a fence signals: the next
+ * allocation in the range is written in the line of moves, behind DISCARD_CONTENT, or, if it is a
+ * page table, behind all operations that this line had when the table was allocated. Therefore
+ * operations of several releases from VRAM may share a submission. For an aperture range a fence is
+ * needed: its pages must not be freed while the device can reach these pages (C62).
  */
 #include <linux/delay.h>
 #include "core/core.h"
@@ -66,7 +66,7 @@ static void release_tell(struct pagoda_bo *bo, enum pagoda_stream_waits waits,
 
 /*
  * Calls @emit with a DISCARD_CONTENT for each contiguous range of @res, the allocation's place in
- * VRAM. Returns 0 or the error of @emit.
+ * VRAM, up to the first error of @emit. Returns 0 or that error.
  */
 int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg)
@@ -167,10 +167,10 @@ bool pagoda_release_is_mapped(struct ttm_resource *res)
 }
 
 /*
- * Tells the device that the content of an allocation is gone, before TTM frees its memory: emits
- * the notice that the allocation isn't resident, if necessary, and DISCARD_CONTENT in VRAM (C46 -
- * C48), or unmaps the allocation from the aperture. Gives back its swizzling range. The reservation
- * is held; may sleep and allocate.
+ * Tells the device that an allocation's content isn't needed, before TTM frees the memory: emits
+ * the notice that the allocation isn't resident, if the device was told that it is; and
+ * DISCARD_CONTENT in VRAM (C46 - C48), or unmaps the allocation from the aperture. Takes the
+ * allocation's swizzling range, if any, away. The reservation is held; may sleep and allocate.
  */
 void pagoda_move_discard(struct pagoda_bo *bo)
 {
@@ -207,11 +207,11 @@ static void release_place(struct pagoda_bo *bo, struct dma_resv *resv)
 /*
  * Releases the place of an allocation without references, in ttm_device_funcs.release_notify: emits
  * the notice that the allocation isn't resident, if the device was told that it is; and
- * DISCARD_CONTENT in VRAM, or unmaps the allocation from the aperture. If jobs still use the
- * allocation, leaves all that to pagoda_move_release_idle(), for when they have ended. The
- * allocation has its own reservation &drm_gem_object._resv by now. Only a walk over an LRU list may
- * hold _resv, for a moment, to find that there is no reference to take. The caller may hold other
- * reservations, so this function only tries to lock _resv, in a loop. May sleep and allocate.
+ * DISCARD_CONTENT in VRAM, or unmaps the allocation from the aperture. While jobs or other devices
+ * use the allocation, leaves these operations to pagoda_move_release_idle(). Unless memory is
+ * short, the allocation's fences are in &drm_gem_object._resv by now. Only a walk over an LRU list
+ * may have locked _resv, for a moment. The caller may hold other reservations, so this function
+ * only tries to lock _resv, in a loop. May sleep and allocate.
  */
 void pagoda_move_release(struct pagoda_bo *bo)
 {
@@ -233,10 +233,10 @@ void pagoda_move_release(struct pagoda_bo *bo)
 }
 
 /*
- * Releases the place of an allocation that jobs used when its last reference was dropped, in
- * ttm_device_funcs.delete_mem_notify: TTM has waited for them, holds the reservation, and frees the
- * memory next. For an allocation in the aperture segment, waits until the pages are unmapped. May
- * sleep and allocate.
+ * Emits in ttm_device_funcs.delete_mem_notify the operations that pagoda_move_release() left out
+ * because jobs or other devices used the allocation; else does nothing. TTM has waited for these
+ * uses, holds the reservation, and frees the memory next. For an allocation in the aperture
+ * segment, waits until the pages are unmapped. May sleep and allocate.
  */
 void pagoda_move_release_idle(struct pagoda_bo *bo)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Callbacks of TTM, except for the moves of allocations (move.c) and for populating and
- * unpopulating page arrays (segment/device_mmu.c).
+ * Callbacks of TTM. move.c has the moves of allocations, segment/device_mmu.c populates and
+ * unpopulates page arrays.
  *
  * TTM also passes ghost objects, which it creates itself for the resource that a move leaves
  * behind, and struct pagoda_copy: a callback asks pagoda_bo_is_ours() before it takes an object for
@@ -48,7 +48,7 @@ static struct ttm_tt *tt_create(struct ttm_buffer_object *ttm_bo, u32 page_flags
 		tt->notify = bo->flags & DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP;
 		caching = tt_caching(bo);
 	}
-	/* ttm_sg_tt_init() allocates an array of bus addresses, too, which TTM's pool fills. */
+	/* ttm_sg_tt_init() also allocates the array of the pages' bus addresses. */
 	if (ttm_sg_tt_init(&tt->base, ttm_bo, page_flags, caching)) {
 		kfree(tt);
 		return NULL;
@@ -56,7 +56,7 @@ static struct ttm_tt *tt_create(struct ttm_buffer_object *ttm_bo, u32 page_flags
 	return &tt->base;
 }
 
-/* As pagoda_device_mmu_populate(), but gives up kept copies before it fails with -ENOMEM. */
+/* As pagoda_device_mmu_populate(), but retries after -ENOMEM while kept copies can be freed. */
 static int tt_populate(struct ttm_device *bdev, struct ttm_tt *tt, struct ttm_operation_ctx *ctx)
 {
 	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(bdev);
@@ -77,9 +77,9 @@ static void tt_destroy(struct ttm_device *bdev, struct ttm_tt *tt)
 }
 
 /*
- * Called before TTM waits for all fences of an object. Operations whose fence TTM waits for may be
- * in an open paging buffer, which a caller that makes room for several allocations keeps open
- * (pagoda_stream_plug()): queues open buffers now, because no other thread does so soon.
+ * Called before a wait for all fences of an object; does nothing if these have signalled. A fence
+ * may be that of a submission which a thread that plugged the stream has left open: queues the open
+ * submissions of all lines now, rather than some milliseconds later.
  */
 static void ttm_is_going_to_wait(struct ttm_buffer_object *bo)
 {
@@ -111,10 +111,10 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 }
 
 /*
- * Says where TTM evicts an object to: an allocation in VRAM to its eviction segments, others to the
- * system segment. Page tables, discardable allocations, kept copies and TTM's ghost objects get no
- * place: their content isn't needed, and TTM waits for the object and frees its memory. For page
- * tables and discardable allocations emits the operations of the eviction, too.
+ * Says where TTM evicts an object to: an allocation in VRAM to pagoda_bo_placement_evicted(), other
+ * allocations to the system segment. Page tables, discardable allocations, kept copies and TTM's
+ * ghost objects get no place: their content isn't needed, and TTM waits for the object and frees
+ * its memory. For page tables and discardable allocations also emits the eviction's operations.
  */
 static void ttm_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *placement)
 {
@@ -126,9 +126,9 @@ static void ttm_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *
 }
 
 /*
- * ttm_device_funcs.move for three kinds of objects: an allocation, whose content is copied; a new
+ * ttm_device_funcs.move for three kinds of objects: an allocation, which pagoda_move() moves; a new
  * struct pagoda_copy, the pages that an allocation in VRAM keeps (bo/copy.c), which gets its place;
- * and a ghost, the old memory of a moved object, which another eviction or a swap-out may find
+ * and a ghost, the memory that a moved object left, which another eviction or a swap-out may find
  * before TTM frees it. A ghost's content isn't needed any more, but the function waits for the
  * operations that still read that content. Returns 0 or a negative errno.
  */
@@ -173,9 +173,9 @@ static bool victim_is_used(struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether @bo may be evicted, or swapped out, to make room at @place, and does make room
- * there: true for a ghost, which TTM is about to free, and a struct pagoda_copy; false for an
- * allocation that work, a VM or dmem.min keeps in place.
+ * Returns whether @bo may be evicted or swapped out, and so makes room at @place: true for a ghost,
+ * which TTM is about to free, and a struct pagoda_copy; false for an allocation that work, a VM or
+ * dmem.min keeps in place.
  */
 static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
@@ -210,10 +210,10 @@ static bool ttm_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm
 
 /*
  * Called when the last reference to the object is gone: takes the allocation out of the choice of
- * victims and tells the device that it leaves its place. If the object's fences are pending, TTM
- * takes a reference, waits for the fences, and only then locks the object and frees its memory.
- * From here on no thread may find the allocation and move it, because TTM wouldn't wait for the
- * move's fence.
+ * victims and, unless jobs use it, tells the device that the allocation leaves its place. If the
+ * object's fences are pending, TTM takes a reference, waits for the fences, and only then locks the
+ * object and frees its memory. From this call on no thread may find the allocation and move it,
+ * because TTM wouldn't wait for the move's fence.
  */
 static void ttm_release_notify(struct ttm_buffer_object *bo)
 {

@@ -26,8 +26,8 @@ int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 			  int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
 
 /*
- * release.c: makes the operation that unmaps an allocation from the aperture; whether a resource is
- * mapped there
+ * release.c: makes the operation that unmaps an allocation from the aperture; tells whether a
+ * resource is mapped in the aperture
  */
 struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 						struct ttm_resource *res);

@@ -143,8 +143,8 @@ static u32 side_collect(struct pagoda_move_side *side, u64 size)
 
 /*
  * Returns the driver protection (WDDM's DriverProtection of a mapping) of byte @done of a move by
- * virtual addresses, and reduces @size to the number of bytes from there on that have the same
- * protection. @done never decreases in a move.
+ * virtual addresses, and reduces *@size so that the bytes [@done, @done + *@size) have one
+ * protection. @done never decreases in a run of the move's steps.
  */
 static u64 virtual_protection(struct pagoda_virtual *virtual, u64 done, u64 *size)
 {
@@ -165,9 +165,9 @@ static u64 virtual_protection(struct pagoda_virtual *virtual, u64 done, u64 *siz
 }
 
 /*
- * Emits operations that map bytes [@done, @done + @size) of the source or the destination in
- * @window, its scratch window, and returns the bytes' address there. In VRAM the bytes begin at the
- * position of the side's cursor, which advances. Sets *@large if the mapping uses large pages.
+ * Emits operations that map bytes [@done, @done + @size) of the source or destination in @window,
+ * its scratch window, and returns the virtual address of byte @done. In VRAM that byte is where the
+ * side's cursor is, which advances. Sets *@large to whether the mapping has 64 KiB pages.
  */
 static u64 virtual_map(struct pagoda_move *m, u32 window, u64 done, u64 size,
 		       const struct pagoda_emit *emit, bool *large)
@@ -231,9 +231,9 @@ static int virtual_op(struct pagoda_move *m, struct pagoda_paging_op *op, u64 si
 
 /*
  * Transfers a piece of the allocation that begins at byte @done: at most *@size bytes; reduces
- * *@size to the piece's size. @tracking: VIRTIO_PAGODA_TRANSFER_CLEAN, _DIRTY or 0. Calls follow
- * each other and cover the allocation once (C70). Returns 0 or a negative errno. Without a
- * transaction only adds up the cost.
+ * *@size to the piece's size. @tracking: VIRTIO_PAGODA_TRANSFER_CLEAN, _DIRTY or 0. In a run of the
+ * move's steps the calls follow each other and cover the allocation once (C70). Returns 0 or a
+ * negative errno. Without a transaction only adds up the cost.
  */
 int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size, u32 tracking)
 {
@@ -270,9 +270,9 @@ int pagoda_virtual_transfer(struct pagoda_move *m, u64 done, u64 *size, u32 trac
 
 /*
  * Fills a part of the destination with zeros, from byte @done on, which is the position of the
- * destination's walk: at most a piece, up to the next block that is known to hold zeros (C45).
- * Advances the walk behind that part. Returns 0 or a negative errno. Without a transaction only
- * adds up the cost.
+ * destination's walk: at most PAGODA_PIECE_BYTES, up to VRAM known to hold zeros (C45), or to where
+ * the driver protection changes. Advances the walk behind that part. Returns 0 or a negative errno.
+ * Without a transaction only adds up the cost.
  */
 int pagoda_virtual_fill(struct pagoda_move *m, u64 done)
 {

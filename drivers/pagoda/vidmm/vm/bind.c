@@ -2,9 +2,9 @@
 /*
  * VM_BIND: application of an array of entries to the page tables and the gpuva tree.
  *
- * An array is applied as a whole or not at all: all memory that the array can need is allocated
- * first, then the change of the page tables for all entries is staged, and only then do page tables
- * and gpuva tree change, which can't fail. Before, the plan (bind_plan.c) has accepted the array.
+ * An array that the plan (bind_plan.c) has accepted is applied as a whole or not at all: first, all
+ * memory that the array can need is allocated, and the change of the page tables for all entries is
+ * staged; only then do page tables and gpuva tree change, which can't fail.
  */
 #include <linux/slab.h>
 #include <drm/drm_exec.h>
@@ -149,8 +149,8 @@ static void bind_put_places(struct bind *bind)
 }
 
 /*
- * Stages the array's change of the page tables and sets *@update to the staged change. Returns 0 or
- * a negative errno; then nothing is staged.
+ * Stages the array's change of the page tables and sets *@update to the staged change. Returns 0;
+ * or a negative errno, and nothing is staged.
  */
 static int bind_prepare(struct bind *bind, struct pagoda_pt_update **update)
 {
@@ -207,9 +207,9 @@ static int bind_try(struct bind *bind, struct dma_fence **fence)
 }
 
 /*
- * Applies the array. While page tables find no room, moves private allocations out of VRAM. The
- * caller has set *@fence to NULL; pagoda_vm_commit() may replace *@fence. Returns 0 or a negative
- * errno.
+ * Applies the array. While page tables find no room, moves private allocations of the VM out of
+ * VRAM; at last opens the reserve, if need be. The caller has set *@fence to NULL;
+ * pagoda_vm_commit() may replace *@fence. Returns 0 or a negative errno.
  */
 static int bind_apply(struct bind *bind, struct drm_exec *exec, struct dma_fence **fence)
 {

@@ -23,8 +23,8 @@
 
 #define BOOKS_SPARES	3
 /*
- * Most spare nodes for one VM_BIND array: the number of mappings that it makes may multiply with
- * each COPY entry that reads the result of another.
+ * Most spare nodes for an array of COPY entries: the number of mappings that the array makes may
+ * multiply with each entry that reads the result of another entry.
  */
 #define BOOKS_MOST_SPARES	1000000
 
@@ -59,8 +59,8 @@ static u64 copy_pieces(struct pagoda_vm *vm, const struct pagoda_bind *binds, co
 }
 
 /*
- * Adds to *@wanted the most nodes that COPY entries can need, in time quadratic in @count. Returns
- * 0; or -ENOMEM, also if there would be more than BOOKS_MOST_SPARES nodes.
+ * Adds to *@wanted the most mappings that COPY entries can make, in time quadratic in @count.
+ * Returns 0; or -ENOMEM, also if *@wanted gets greater than BOOKS_MOST_SPARES.
  */
 static int copies_count(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 			u64 *wanted)
@@ -259,8 +259,8 @@ void pagoda_books_unmap(struct pagoda_books *books, u64 address, u64 size)
 }
 
 /*
- * Returns a node, with a drm_gpuvm_bo reference, for the mapping that COPY @entry makes from the
- * part of mapping @from that is in the entry's source range.
+ * Returns a node for the mapping that COPY @entry makes from the part of mapping @from that is in
+ * the entry's source range; with a drm_gpuvm_bo reference if @from maps an allocation.
  */
 static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pagoda_bind *entry,
 				    const struct pagoda_va *from)

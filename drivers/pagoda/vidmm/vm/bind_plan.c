@@ -95,9 +95,9 @@ static void plan_collect(struct list_head *list, struct maple_tree *map, unsigne
 }
 
 /*
- * Stores @value for a range of pages. Appends to the log @undo, if not NULL, the old entries, then
- * the whole range without an entry: pagoda_plan_undo() reads the log backwards, and so clears the
- * range first. May allocate; can't fail.
+ * Stores @value for a range of pages. Before that, appends to the log @undo, if not NULL, the
+ * range's entries, then the whole range without an entry: pagoda_plan_undo() reads the log
+ * backwards, and so clears the range first. May allocate; can't fail.
  */
 static void plan_set(struct maple_tree *map, unsigned long first, unsigned long last, void *value,
 		     struct list_head *undo)
@@ -203,8 +203,8 @@ static bool plan_is_one_place(struct pagoda_vm *vm, unsigned long first, unsigne
 /* ---- Planning an entry of VM_BIND --------------------------------------------- */
 
 /*
- * Returns the alignment of a CHOOSE address: 2 MiB or 64 KiB if the entry is as large, so that
- * large pages can be used; for RESERVE 64 KiB at least.
+ * Returns the alignment of a CHOOSE address: 2 MiB or 64 KiB if the entry has at least that size,
+ * so that large pages can be used; for RESERVE 64 KiB at least; else 4 KiB.
  */
 static u64 plan_alignment(const struct pagoda_bind *entry)
 {
@@ -335,8 +335,8 @@ static bool plan_is_same(u64 number, u64 *all)
 /*
  * Checks an entry of an array with DRM_PAGODA_VM_BIND_UPDATE; @dst is the number of the reserved
  * range that the entry changes, 0 = none. Returns 0, or -EINVAL if the entry changes no reserved
- * range or another than the entries before, or is a COPY that reads none or another than the COPY
- * entries before. The range that is read may be another than the range that is changed (C134).
+ * range or another than the entries before, or is a COPY whose source isn't in one reserved range,
+ * the same for all COPY entries. Source and changed range may be different ranges (C134).
  */
 static int plan_check_update(struct pagoda_vm *vm, const struct pagoda_bind *entry, u64 dst,
 			     struct plan_update *update)
@@ -398,13 +398,13 @@ static int plan_entry(struct pagoda_vm *vm, struct pagoda_bind *entry, struct pl
 }
 
 /*
- * Enters an array, whose entries are each valid by themselves, into the plan if no entry breaks a
- * rule of the plan. CHOOSE entries get their address. @update: all entries have to change one
- * reserved range of addresses, and all COPY entries to read one reserved range, the same or
- * another. @undo: an empty list, in which the changes of the plan are logged; the caller gives the
- * list to pagoda_plan_keep(), or on failure to pagoda_plan_undo(). Caller holds pagoda_vm.lock. May
- * sleep and allocate. Returns 0, -EEXIST (C131, C132, C133), -EINVAL (C134), or -ENOMEM if CHOOSE
- * found no free range.
+ * Enters the entries of an array, each valid by itself, into the plan, up to the first that breaks
+ * a rule. CHOOSE entries get their address. @update: all entries have to change one reserved range
+ * of addresses, and all COPY entries to read one reserved range, the same or another. @undo: an
+ * empty list, in which the changes of the plan are logged; the caller gives the list to
+ * pagoda_plan_keep(), or on failure to pagoda_plan_undo(). Caller holds pagoda_vm.lock. May sleep
+ * and allocate. Returns 0, -EEXIST (C131, C132, C133), -EINVAL (C134), or -ENOMEM if CHOOSE found
+ * no free range.
  */
 int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count, bool update,
 		      struct list_head *undo)

@@ -5,10 +5,10 @@
  * An array is accepted or refused when the array is submitted: the plan (bind_plan.c) has the use
  * of the addresses as queued arrays will leave it. An accepted array is applied at once if it waits
  * for no fence and the queue is empty. Otherwise the worker of the queue (&pagoda_vm.queue) applies
- * the array after the arrays before it. The worker takes pagoda_vm.lock, as ioctls do, but doesn't
- * wait for fences with the lock held. The fence that an array signals is published when the array's
- * operations on page tables are in the stream of paging operations, so that no thread waits for a
- * fence without work behind it.
+ * the array after the arrays before it. The worker takes pagoda_vm.lock, as ioctls do, but not
+ * while it waits for the fences of an array. The fence that an array signals is published when the
+ * array's operations on page tables are in the stream of paging operations, so that no thread waits
+ * for a fence without work behind it.
  *
  * If an array that needn't be queued can't be applied, the call fails and nothing has changed. A
  * queued array that can't be applied leaves the VM unusable: arrays queued behind that array, and
@@ -145,7 +145,7 @@ static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item
 /*
  * Returns false if the item's array found no room, and the jobs in the way haven't ended; or if too
  * many changes of the VM's page tables were in flight, and the last of these hasn't ended. The
- * worker then runs again when they have.
+ * worker then runs again when their fence, &pagoda_bind_job.blockers, signals.
  */
 static bool queue_ready(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -192,8 +192,8 @@ void pagoda_bind_queue_init(struct pagoda_vm *vm)
 }
 
 /*
- * Turns queued MAP entries of @bo into UNMAP, and marks free in the plan the addresses at which
- * queued arrays would show @bo. The arrays keep their references to @bo (C145). Caller holds
+ * Turns queued MAP and MAP_FENCE entries of @bo into UNMAP, and marks free in the plan addresses at
+ * which queued arrays would show @bo. The arrays keep their references to @bo (C145). Caller holds
  * pagoda_vm.lock. May allocate; can't fail.
  */
 void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo)
@@ -419,8 +419,8 @@ static bool forget_next(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 *address
  * @bo: Allocation; the caller has a reference
  *
  * Invalidates the mappings of @bo in @vm, which needs no memory, removes the mappings from the
- * gpuva tree and marks their addresses free, or only reserved in a reserved range (C139). MAP
- * entries of @bo in queued arrays become UNMAP.
+ * gpuva tree and marks their addresses free, or only reserved in a reserved range (C139). Entries
+ * of queued arrays that map @bo become UNMAP.
  *
  * Context: May sleep and allocate. In a section, outside of reservations.
  */

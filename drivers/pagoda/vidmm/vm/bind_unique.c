@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Driver protection with the unique bit (PAGODA_PROTECTION_UNIQUE): no mapping with another driver
- * protection may show the bytes of a mapping that has the bit, until that mapping's range was made
- * no-access or unmapped (C142, WDDM 5.11).
+ * protection may show the bytes of a mapping that has the bit, until the range of that mapping was
+ * unmapped, made no-access or mapped as zeros (C142, WDDM 5.11).
  *
  * Only allocations that were ever mapped with the bit, or that the array maps with the bit, are
- * checked. All mappings that the array makes, and all present mappings but for pages that the array
- * unmaps, makes no-access or maps as zeros, are sorted by the bytes of the allocation that they
- * show. Two overlapping mappings with different driver protection, of which at least one has the
- * bit, are a clash. COPY isn't checked: its mappings show the bytes of present mappings, with the
- * driver protection of these. Moves by virtual addresses ask which bytes are mapped with the bit
- * (pagoda_unique_of()).
+ * checked. Their mappings that the array makes, and their present mappings but for pages that the
+ * array unmaps, makes no-access or maps as zeros, are sorted by the bytes of the allocation that
+ * they show. Two overlapping mappings with different driver protection, of which at least one has
+ * the bit, are a clash. COPY isn't checked: its mappings show the bytes of present mappings, with
+ * the driver protection of these. Moves by virtual addresses ask which bytes are mapped with the
+ * bit (pagoda_unique_of()).
  */
 #include <linux/maple_tree.h>
 #include <linux/slab.h>

@@ -17,8 +17,8 @@
 #include "vm.h"
 
 /*
- * In CPU_VIRTUAL mode, waits for the fences of @resv: there the CPU changes page table entries at
- * once instead of behind earlier work, and all jobs that use the entries must have completed first.
+ * In CPU_VIRTUAL mode, waits for the fences of @resv, if not NULL: then the CPU changes page table
+ * entries at once, not behind earlier work, so jobs that use the entries must have ended.
  */
 static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
 {
@@ -30,8 +30,8 @@ static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
 
 /*
  * Adds @fence, that of a TLB flush, to an allocation's reservation @resv: before the flush, no
- * other allocation may get the memory (C101). Reserves two slots, because the move that follows
- * adds its fence, too; without memory for slots, waits for @fence.
+ * other allocation may get the memory (C101). Reserves two slots, because a move that follows adds
+ * its fence, too; without memory for slots, waits for @fence. Does nothing if either is NULL.
  */
 static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dma_fence *fence)
 {
@@ -47,8 +47,8 @@ static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dm
  * Invalidates the page table entries of a range. @resv is the reservation of the allocation that
  * the entries show, which keeps its memory until the TLB flush has completed; NULL = no memory has
  * to be kept. With %PAGODA_VM_EVICTS the stream executes the invalidation behind jobs that use the
- * allocation; in CPU_VIRTUAL mode this function waits for them. With another @why, a job that uses
- * the range afterwards faults. Can't fail.
+ * allocation; in CPU_VIRTUAL mode this function waits for these jobs. With another @why nothing
+ * waits for jobs: a job that still uses the range faults. Can't fail.
  */
 void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, enum pagoda_vm_why why,
 				u64 va, u64 size)
@@ -180,7 +180,7 @@ void pagoda_vm_bo_hide(struct pagoda_bo *bo, enum pagoda_vm_why why)
 	}
 }
 
-/* Called when a change of page tables is emitted: forgets the moves that the change is behind. */
+/* Called after a change of page tables was emitted: forgets the moves that it is behind. */
 static void vm_forget_moves(struct pagoda_vm *vm)
 {
 	dma_fence_put(vm->moved);
@@ -280,10 +280,10 @@ void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
 
 /*
  * Describes in @map the present memory of the bytes [@offset, @offset + @size) of @bo, for a
- * mapping in @vm that shows these bytes (or, if a window repeats, of the window). Fills in
- * @map->kind, the allocation and the memory, and completes @map->flags. While the GPU can't use the
- * allocation where it is, @map->kind is PAGODA_MAP_INVALID; else notes the allocation's last move
- * in &pagoda_vm.moved. Caller holds the reservations of @vm and @bo, and calls
+ * mapping in @vm that shows these bytes, once or, as a window, repeatedly. Fills in @map->kind, the
+ * allocation and the memory, and completes @map->flags. While the GPU can't use the allocation
+ * where it is, @map->kind is PAGODA_MAP_INVALID; else notes the allocation's last move, if the move
+ * hasn't ended, in &pagoda_vm.moved. Caller holds the reservations of @vm and @bo, and calls
  * pagoda_vm_place_put() on @place once @map was used. Returns 0 or -ENOMEM.
  */
 int pagoda_vm_place_get(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 offset, u64 size,

@@ -5,7 +5,7 @@
  * doesn't fit, whatever is evicted.
  *
  * Each VM counts the bytes of its own. Only if the sum of all VMs' bytes could be in the way, the
- * VMs are looked at one by one: those without jobs in flight don't count then.
+ * VMs are looked at one by one: then those with jobs in flight count, and the VM that needs room.
  */
 #include <drm/drm_managed.h>
 #include "core/core.h"
@@ -91,8 +91,8 @@ void pagoda_fixed_placed(struct pagoda_vm *vm, struct pagoda_bo *bo)
 }
 
 /*
- * No longer counts a page table or save area: it is about to move, or to be freed by the holder of
- * the last pointer to it. If the move fails, the next pagoda_fixed_placed() counts it again.
+ * No longer counts a page table or save area, which is about to move or to be freed. After a move
+ * that failed, the next pagoda_fixed_placed() counts the page table or save area again.
  */
 void pagoda_fixed_leaves(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
@@ -147,7 +147,7 @@ static u64 fixed_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *
  * Pinned allocations can't leave, and page tables and save areas of VMs with jobs in flight.
  *
  * Context: Takes a spinlock; not in interrupts. The answer may change at once.
- * Return: 0; -ENOSPC if the demand doesn't fit; -ENOMEM if it may fit when jobs have ended.
+ * Return: 0; -ENOSPC if the demand doesn't fit even beside pinned allocations alone; else -ENOMEM.
  */
 int pagoda_fixed_check(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
 		       const struct pagoda_vm *own, u64 *misfit)

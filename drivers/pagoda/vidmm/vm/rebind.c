@@ -17,8 +17,8 @@
 #include "vm.h"
 
 /*
- * Most mappings written to page tables by one change, for which arrays of so many elements are
- * allocated.
+ * Most mappings written to page tables by one change, for which arrays with an element for each
+ * mapping are allocated.
  */
 #define REBIND_BATCH	1024
 
@@ -168,11 +168,11 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 }
 
 /**
- * pagoda_offer_hide() - Invalidate the mappings of allocations offered since the last submission
+ * pagoda_offer_hide() - Invalidate the mappings of allocations that were offered
  * @vm: VM, its reservation held
  *
- * The allocations are those in &pagoda_vm.offered, which is empty afterwards. While jobs of the VM,
- * which may use the allocations, haven't ended, nothing is done.
+ * The allocations are those in &pagoda_vm.offered, which is emptied. While jobs of the VM, which
+ * may use the allocations, haven't ended, nothing is done.
  *
  * Context: May sleep and allocate. Not in a stream transaction.
  * Return: true if there are such allocations, and jobs that may use them, so that the mappings stay

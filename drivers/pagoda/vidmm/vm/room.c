@@ -4,9 +4,9 @@
  *
  * Private allocations share the reservation of their VM. A thread that changes the VM's mappings
  * holds this reservation and relies on the places of the allocations: private allocations with
- * mappings don't leave VRAM meanwhile (&pagoda_vm.keep). Only while no change of page tables is
- * staged may pagoda_room_make() move such allocations out of VRAM, to make room for page tables or
- * for allocations that the GPU can use only in VRAM. Offered allocations, and those that the GPU
+ * mappings aren't evicted then (&pagoda_vm.keep). But while no change of page tables is staged,
+ * pagoda_room_make() may move such allocations out of VRAM, to make room for page tables or for
+ * allocations that the GPU can use only in VRAM. Offered allocations, and those that the GPU
  * can use at their new place, go first; then, for VM_BIND only, allocations that the next
  * submission brings back. When no such allocation is left, page tables and save areas are placed in
  * the reserve (reserve.c).
@@ -350,8 +350,8 @@ static struct dma_fence *blockers_of(struct pagoda_vidmm *vidmm, struct pagoda_c
  *
  * Page tables and save areas of a VM, and freed allocations, stay in place while jobs use them; and
  * all that a fenced job uses, until it has a place of an engine. The jobs to wait for are those of
- * any client that have a place now, and all jobs of @client: nothing waits for fenced jobs of
- * others, and other queued jobs hold no memory.
+ * any client that have a place now, and all jobs of @client. Other fenced jobs aren't waited for,
+ * and other jobs keep no memory in place.
  *
  * Context: May sleep and allocate. Outside of reservations.
  * Return: The fence, a reference; NULL if there is no such job, or no memory to tell.

@@ -114,8 +114,8 @@ static struct pagoda_map save_map(struct pagoda_bo *save, struct pagoda_map_exte
 /*
  * Has the device write @root into the save area, through a scratch window of the paging process,
  * and waits for the write. In CPU_VIRTUAL mode the CPU changes the window's page table entries at
- * once: the device must have executed all earlier uses of the window before the save area is mapped
- * there, and this write before the save area is unmapped.
+ * once: the device must have executed all earlier uses of the window before the CPU maps the save
+ * area, and the write before the CPU unmaps the save area.
  */
 static void save_update_root(struct pagoda_save *save, const struct save_root *root)
 {
@@ -303,8 +303,8 @@ void pagoda_save_drop(struct pagoda_save *save)
  * @vm: VM that the context runs in; its lock and reservation are held
  * @context: Number of the context
  *
- * The caller then makes the VM's page tables resident and calls pagoda_save_enter(), or gives up by
- * pagoda_save_drop().
+ * The caller then makes the VM's page tables resident and calls pagoda_save_enter(), or, if either
+ * fails, pagoda_save_drop().
  *
  * Context: May sleep, allocate and evict other allocations.
  * Return: 0 or a negative errno.

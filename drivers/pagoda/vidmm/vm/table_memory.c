@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables as allocations: except in CPU_VIRTUAL mode (tables.c), each table is a kernel
- * allocation in VRAM with the reservation of its VM, contiguous and aligned to its size. A table
+ * Page tables as allocations: except in CPU_VIRTUAL mode (tables.c), a VM's tables are kernel
+ * allocations in VRAM with the VM's reservation, each contiguous and aligned to its size. A table
  * leaves its place only by eviction, which copies nothing, because mmu/ has a copy of the content
  * of each table. pagoda_vm_may_evict() tells whether VMs let a table, or any other allocation,
  * leave its place now.
@@ -129,9 +129,9 @@ static void vm_table_detach(struct pagoda_vm *vm)
  * pagoda_vm_table_evict() - Unlink a page table whose memory is about to be dropped
  * @bo: Allocation, reservation held; nothing is done unless @bo is a page table
  *
- * Emits updates that make all entries of the table invalid, the update of the parent's entry, and a
- * TLB flush (C91). A root has no parent: the device forgets a root before its entries change. Drops
- * the VM's reference to @bo, because a table that is restored gets a new allocation.
+ * Emits updates that make all entries of the table invalid; for a root, after the device forgot the
+ * root; for another table, together with the update of a resident parent's entry and a TLB flush
+ * (C91). Drops the VM's reference to @bo, because a table that is restored gets a new allocation.
  *
  * Context: May sleep and allocate.
  */

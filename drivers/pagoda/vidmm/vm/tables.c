@@ -83,10 +83,10 @@ static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 }
 
 /*
- * Reserves device addresses for a page table, whose pages begin at bus address @dma. While there
- * are none, swaps out other allocations that aren't in use, which gives up their addresses. Returns
- * 0; -EBUSY if all addresses are in use, so that the end of jobs may help, but not room in VRAM; or
- * another error of a swap-out.
+ * Reserves device addresses for a page table, whose pages begin at bus address @dma. While no
+ * addresses are free, swaps out allocations that aren't in use, which frees their addresses.
+ * Returns 0; -EBUSY if all addresses are in use, so that the end of jobs may help, but not room in
+ * VRAM; or another error of a swap-out.
  */
 static int table_reserve(struct table_pages *table, dma_addr_t dma)
 {
@@ -194,8 +194,8 @@ static int tables_command_root(struct pagoda_vidmm *vidmm, u32 space,
 
 /*
  * Resets the device after a failed SET_ROOT, unless the device is being removed or is never used
- * again. The device may have the old root or the new one, or may yet execute the command; in the
- * reset it forgets all roots and translations, and the rebuild sets the roots that the VMs have.
+ * again. The device may have executed the command or not, or may execute it later; in the reset the
+ * device forgets all roots and translations, and the rebuild sets the roots that the VMs have.
  * Sleeps for some seconds, until phase 1 of the reset is over. Caller holds no mutex that the
  * dma_fence signalling path takes.
  */
@@ -211,9 +211,9 @@ static void tables_reset_device(struct pagoda_vidmm *vidmm)
 
 /*
  * &pagoda_mmu_ops.set_root: sets the root of address space @space on the device and in
- * &pagoda_vidmm.roots, where the CPU executor finds it. If that fails for a VM, resets the device:
- * then the device has no root of @space, as it should if @root has no entries. Returns 0 or a
- * negative errno.
+ * &pagoda_vidmm.roots, where the CPU executor finds the root. If that fails for a VM, resets the
+ * device, which then has no root of @space, as it should if @root has no entries. Returns 0 or a
+ * negative errno; always 0 if @root has no entries.
  */
 static int tables_set_root(void *owner, u32 space, const struct pagoda_root *root)
 {
@@ -339,7 +339,7 @@ static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *pack
 
 /*
  * Sets the roots of all address spaces again, up to the first error. Returns whether all were set;
- * false if the device failed a SET_ROOT here before and wasn't reset since.
+ * false if an earlier call met an error and the device wasn't reset since.
  */
 static bool tables_repeat_roots(struct pagoda_vidmm *vidmm)
 {
@@ -367,7 +367,7 @@ static bool tables_repeat_roots(struct pagoda_vidmm *vidmm)
  * A FLUSH_TLB among the packets that the CPU executed didn't reach the device, which still caches
  * translations. If there is such a FLUSH_TLB, sets the roots of all address spaces on the device
  * again, for which the device drops the translations of these spaces. If a SET_ROOT fails, sets
- * &pagoda_vidmm.deaf; then no further root is set here until pagoda_tables_forget().
+ * &pagoda_vidmm.deaf; then this function sets no further root until pagoda_tables_forget().
  *
  * Context: dma_fence signalling path: doesn't allocate. The device executes nothing of the
  * paging queue meanwhile.
@@ -379,7 +379,7 @@ bool pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 {
 	bool flushes = false;
 
-	/* A CPU executor with an aperture executes all paging buffers: there are no engines then. */
+	/* A CPU executor with an aperture executes all paging buffers: no engine exists then. */
 	if (!vidmm->mmu || vidmm->executor->aperture)
 		return true;
 	pagoda_paging_walk(sub->data, sub->built, start, tables_note_flush, &flushes);
@@ -412,8 +412,8 @@ void pagoda_tables_forget(struct pagoda_vidmm *vidmm)
  * If the device has no address spaces, &pagoda_vidmm.mmu stays NULL.
  *
  * Context: Probe; may sleep.
- * Return: 0; -ENODEV if the device doesn't support the update mode; -ENOMEM; or the errno with
- * which the device refused SET_ROOT.
+ * Return: 0; -ENODEV if the device doesn't support the update mode; -ENOMEM; or an error of
+ * pagoda_mmu_create(), such as the errno with which the device refused SET_ROOT.
  */
 int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {

@@ -4,8 +4,8 @@
  * and handles of allocations that are opened and closed.
  *
  * Page tables are allocations in VRAM (table_memory.c), or system memory in CPU_VIRTUAL mode. The
- * tables of an idle VM may be evicted; the next change of mappings, or the next job of the VM,
- * brings the tables back.
+ * tables in VRAM of an idle VM may be evicted; the next change of mappings, or the next job of the
+ * VM, brings the tables back.
  *
  * The mappings of an allocation are invalidated before the allocation moves: the device executes
  * the invalidation before the move. The mappings become valid again in a MAKE_RESIDENT, RECLAIM or
@@ -185,8 +185,8 @@ static int vm_init_space(struct pagoda_vm *vm)
 }
 
 /*
- * Creates the VM's page tables, and adds the VM to &pagoda_reset.vms for rebuilds. Returns 0 or a
- * negative errno.
+ * Creates &pagoda_vm.space, which has no table yet, and adds the VM to &pagoda_reset.vms for
+ * rebuilds. Returns 0 or a negative errno.
  */
 static int vm_begin(struct pagoda_vm *vm)
 {
@@ -219,10 +219,10 @@ static struct pagoda_stream_line *vm_create_line(struct pagoda_vidmm *vidmm)
  * @client: Client that is charged for page tables and save areas
  *
  * Context: May sleep and allocate.
- * Return: The VM, to be given up by pagoda_vm_close() and pagoda_vm_put(); or ERR_PTR:
- * -EOPNOTSUPP if the device has no page tables, -EMFILE if the client has too many VMs, -ENOSPC if
- * the client's user has used up a share of the device's address spaces or there is none left,
- * -ENOMEM, -ENODEV or -ERESTARTSYS.
+ * Return: The VM, to be destroyed by pagoda_vm_close() and pagoda_vm_put(); or ERR_PTR: -EOPNOTSUPP
+ * if the device has no page tables, -EMFILE if the client has too many VMs, -ENOSPC if the client's
+ * user has used up its share of the device's address spaces or no address space is free, -ENOMEM,
+ * -ENODEV or -ERESTARTSYS.
  */
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
@@ -408,7 +408,7 @@ static struct pagoda_vm *client_next_vm(struct pagoda_client *client, unsigned l
  *	operations were emitted
  *
  * Context: In a pagoda_enter() section, outside of reservations. May sleep and allocate.
- * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ * Return: 0 or an error of pagoda_vm_validate().
  */
 int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fence)
 {
@@ -442,7 +442,7 @@ static struct pagoda_vm *client_vm_mapping(struct pagoda_client *client, struct 
 	return found;
 }
 
-/* Calls pagoda_vm_forget() for all VMs with queued arrays: no list tells which arrays name @bo. */
+/* Calls pagoda_vm_forget() for @client's VMs with queued arrays: no list tells which name @bo. */
 static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_vm *vm;
@@ -461,7 +461,7 @@ static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo
  * @bo: Allocation
  *
  * Calls pagoda_vm_forget() for the client's VMs that map the allocation, and, if queued VM_BIND
- * arrays name the allocation, for all VMs with queued arrays.
+ * arrays name the allocation, for all of the client's VMs with queued arrays.
  *
  * Context: May sleep. In a section, outside of reservations.
  */

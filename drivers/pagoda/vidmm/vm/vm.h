@@ -130,7 +130,7 @@ enum pagoda_vm_why {
 
 /**
  * struct pagoda_vm_fixed - Page tables and save areas of a VM in VRAM, outside of the reserve
- * @entry: In &pagoda_fixed.vms unless there are none
+ * @entry: In &pagoda_fixed.vms while @tables or @saves isn't 0
  * @tables: Bytes of page tables
  * @saves: Bytes of save areas
  *
@@ -157,7 +157,7 @@ struct pagoda_vm_fixed {
  * @root: Root of the page tables, which all save areas must contain; protected by the VM's
  *	reservation
  * @keep: Allocations of the VM that may not leave VRAM now; protected by the VM's reservation
- * @exec: Reservations that the thread holds which has set @keep, or NULL; protected by the VM's
+ * @exec: Reservations held by the thread that has set @keep, or NULL; protected by the VM's
  *	reservation
  * @reserve: Whether page tables and save areas may be put into the reserve while @keep isn't
  *	%PAGODA_VM_KEEP_NOTHING; protected by the VM's reservation
@@ -178,8 +178,8 @@ struct pagoda_vm_fixed {
  * @last: Fence of the last paging operation on @space, or NULL; protected by the space's lock
  * @moved: Fence of the last move of an allocation that the next change of page tables will show, or
  *	NULL; protected by the VM's reservation
- * @placed: Fence of the last move emitted before page tables for the next change were allocated, or
- *	NULL; protected by the VM's reservation
+ * @placed: Fence of the last operation that the line of moves had when a page table for the next
+ *	change was allocated, or NULL; protected by the VM's reservation
  * @losses: pagoda_lost_mark() before the lost content of private allocations was last replaced by
  *	zeros; protected by the VM's reservation
  * @closed: The VM has no handle any more: further VM_BIND arrays and contexts are refused
@@ -382,7 +382,7 @@ bool pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 const char *pagoda_vidmm_mode_name(u32 mode);
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
 
-/* fixed.c: page tables and save areas in VRAM, which jobs of their VM in flight keep there */
+/* fixed.c: page tables and save areas in VRAM, which can't leave while jobs are in flight */
 int pagoda_fixed_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 u64 pagoda_fixed_bytes(struct pagoda_vidmm *vidmm);
 int pagoda_fixed_check(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
