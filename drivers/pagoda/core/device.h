@@ -56,8 +56,8 @@ struct pagoda_options {
  *	longer than the transport exists
  * @vidmm: Memory manager; exists as long as @drm, longer than the hardware
  * @virtio: The hardware; used only between drm_dev_enter() and drm_dev_exit()
- * @sleep: Notifier that is told before and after the machine sleeps; registered while the hardware
- *	is there
+ * @sleep: Notifier that is told before and after the machine sleeps; registered from the probe of
+ *	the hardware to its removal
  */
 struct pagoda_device {
 	struct drm_device drm;
