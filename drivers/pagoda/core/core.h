@@ -344,7 +344,7 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  * @pin_limit: Bytes of a client's allocations that may be pinned for other devices; 0 = half of
  *	VRAM's size without the reserve
  * @lru: TTM chooses victims in VRAM that aren't offered, the least recently used first; otherwise
- *	&pagoda_policy chooses by predicted use
+ *	&pagoda_policy chooses, by predicted use and more
  * @promote_ms: Milliseconds that room in VRAM has to last before evicted allocations are promoted;
  *	0 = no promotion
  * @traffic_share: Percent of the paging bandwidth that promotion may use while clients use the

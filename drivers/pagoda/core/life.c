@@ -22,8 +22,8 @@ u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
  * pagoda_reset_epoch() - Get the epoch: the number of resets and sleeps since probe
  * @vidmm: Manager
  *
- * Content that was written to VRAM in an earlier epoch counts as lost. Content that the device
- * preserved in a sleep gets the epoch that the sleep began, in the rebuild.
+ * Content that was written to VRAM in an earlier epoch counts as lost. In the rebuild, content that
+ * the device preserved in a sleep gets the epoch that began with the sleep.
  *
  * Context: Any.
  * Return: The number of resets of the device; each sleep of the machine counts as one, too.

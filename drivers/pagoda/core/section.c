@@ -10,8 +10,8 @@
  * thread is in one section at a time, which lockdep checks.
  *
  *	calls of user space	enter outside of all locks, and wait while sections are closed
- *	closing			of handles and objects can't fail: such a call enters in spite of
- *				signals, and also when the device was removed
+ *	closing			of handles, objects and clients can't fail: such a call or work item
+ *				enters in spite of signals, and also when the device was removed
  *	other work items	don't wait for closed sections, but try again later: a thread that
  *				waits for a work item may have to be frozen before the machine
  *				sleeps

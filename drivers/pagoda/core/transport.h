@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Transport: the interface by which queue/ sends buffers to the device. virtio/ implements a
- * transport for the driver, KUnit suites have a fake. The paging queue and each engine have a
- * transport of their own.
+ * Transport: the interface by which queue/ sends buffers, and control.c control commands, to the
+ * device. virtio/ implements a transport for the driver, KUnit suites have a fake. The paging queue
+ * and each engine have a transport of their own.
  */
 #ifndef PAGODA_TRANSPORT_H
 #define PAGODA_TRANSPORT_H
