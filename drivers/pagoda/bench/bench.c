@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Measurements inside the kernel: paging operations, the builders of packets, page tables (see
- * virtual.c and tables.c), and moves compared with TTM's own copy. Reading the debugfs file
- * pagoda_bench runs the measurements; the device should have no other users meanwhile. Not for
- * production (CONFIG_DRM_PAGODA_BENCH).
+ * Measurements inside the kernel: paging operations, the builder of TRANSFER, transfers by virtual
+ * addresses and of tiled surfaces (virtual.c), page tables (tables.c), moves compared with TTM's
+ * own copy. Reading the debugfs file pagoda_bench runs the measurements; the device should have no
+ * other users during the reading. Not for production (CONFIG_DRM_PAGODA_BENCH).
  *
- * Each time in that file is the median of BENCH_RUNS runs, which alternate with runs of the work
- * that the time is compared to, if any. A ratio is the time of that work divided by the measured
- * time: higher is better. The other debugfs files, pagoda_bench_*, do work with which benchmarks in
- * user space compare their results (beside.c, crowd.c).
+ * Times and rates in that file are by the median time of BENCH_RUNS runs, which alternate with runs
+ * of the work to compare with, if any. A ratio is the median time of the work to compare with,
+ * divided by the measured median time: higher is better. The other debugfs files, pagoda_bench_*,
+ * do work with which benchmarks in user space compare their results (beside.c, crowd.c).
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -39,8 +39,8 @@ static void bench_rate(struct bench *b, const char *metric, const char *shape, u
 }
 
 /*
- * Returns the nanoseconds that copying @size bytes from VRAM at @address to the pages of @p (@out),
- * or back, takes: by a memcpy() for each run of contiguous pages.
+ * Copies @size bytes from VRAM at @address to the pages of @p (@out), or from the pages to VRAM, by
+ * a memcpy() for each run of contiguous pages. Returns the nanoseconds of the copy.
  */
 static u64 bench_copy(struct bench *b, const struct bench_pages *p, u64 address, u64 size,
 		      bool out)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Work inside the kernel that the benchmark in user space (selftests/tools) compares jobs with.
- * Reading a debugfs file does the file's work once, and prints the amount and the nanoseconds of
- * the work, so the benchmark can alternate between this work and its jobs.
+ * Reading pagoda_bench_trip or pagoda_bench_copy in debugfs times the file's work once, and prints
+ * the work's amount and nanoseconds: the benchmark can alternate between such work and its jobs.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -91,7 +91,7 @@ int pagoda_bench_copy(struct bench *b)
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	ret = pagoda_bench_move(bo, TTM_PL_VRAM);
-	/* The first copy brings the memory behind VRAM into the caches. */
+	/* The first copy, whose time isn't reported, brings VRAM's content into the caches. */
 	if (!ret)
 		ret = beside_copy(b, bo, &ns);
 	if (!ret)

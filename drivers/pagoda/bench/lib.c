@@ -13,7 +13,7 @@
 #include "vidmm/stream/stream.h"
 #include "lib.h"
 
-/* Largest order of the blocks that the pages of a page list are allocated in: 2 MiB. */
+/* Largest order in which the pages of a page list are allocated: 2 MiB at a time. */
 #define BENCH_ORDER	9
 
 static int bench_compare(const void *a, const void *b)
@@ -90,8 +90,8 @@ void pagoda_bench_pages_free(struct bench_pages *p)
 
 /*
  * Returns the number of the page that entry @i of a list of @count entries gets. Permutes the pages
- * of each whole 2 MiB block so that consecutive entries are never adjacent pages; almost all pages
- * of a smaller list keep their place.
+ * of each whole 2 MiB of the list so that consecutive entries are never adjacent pages. Of a last
+ * part below 2 MiB many entries keep their page, of a list of 64 KiB all.
  */
 static u32 bench_scatter(u32 i, u32 count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the files of bench/ share: reports, allocations and page lists, paging operations and
- * transactions; the measurements of each file.
+ * transactions; and the functions that measure, by file.
  */
 #ifndef PAGODA_BENCH_LIB_H
 #define PAGODA_BENCH_LIB_H
@@ -25,8 +25,8 @@ struct bench {
 };
 
 /*
- * System pages, allocated in contiguous blocks of 2^@order pages. @dma and @adl list the pages in
- * the order of @pages, or scattered (bench_scatter()).
+ * System pages, allocated 2^@order contiguous pages at a time. @dma and @adl list the pages in the
+ * order of @pages, or scattered (bench_scatter()).
  */
 struct bench_pages {
 	u32 nr_pages;
@@ -85,7 +85,7 @@ int pagoda_bench_virtual(struct bench *b);
 int pagoda_bench_tiled(struct bench *b);
 int pagoda_bench_tables(struct bench *b);
 
-/* beside.c: kernel work that the user-space benchmark compares jobs with; prints results (lib.c) */
+/* beside.c: kernel work to compare user-space jobs with; pagoda_bench_report() (lib.c) prints it */
 void pagoda_bench_report(struct bench *b, u64 amount, u64 ns);
 int pagoda_bench_trip(struct bench *b);
 int pagoda_bench_copy(struct bench *b);

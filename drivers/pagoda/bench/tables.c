@@ -6,7 +6,7 @@
  * The benchmark has a struct pagoda_mmu and an address space of its own, which no job uses, so
  * the mapped memory need not exist. Each change changes all entries, and so needs a TLB flush.
  * A change is compared with memset64() of as many entries in VRAM, and with UPDATE_PAGE_TABLE
- * operations that write an entry each.
+ * operations that write an entry each; operations of a table each are compared with memset64().
  */
 #include <linux/err.h>
 #include <linux/sizes.h>
@@ -155,8 +155,8 @@ static const struct pagoda_mmu_ops bench_mmu_ops = {
 
 /*
  * Returns the number of the page that entry @i of a table gets. Permutes by triangular numbers,
- * which reach each page once, so that no three consecutive entries are equally far apart and
- * builders find no run.
+ * which reach each page once, so that the pages of no three consecutive entries are equally far
+ * apart, and builders find no run.
  */
 static u64 tables_scatter(u32 i)
 {
@@ -420,7 +420,7 @@ static void bench_shape_report(struct bench *b, enum bench_shape shape, u64 ptes
 			 times->memset);
 	bench_table_rate(b, shape, "prepare-commit-queue-by-memset64", ptes, times->whole,
 			 times->memset);
-	/* Both rates of this metric count 4 KiB of memory as an entry, even mapped by 2 MiB. */
+	/* Both rates of this metric count each 4 KiB as an entry, even if entries map 2 MiB. */
 	bench_table_rate(b, shape, "commit-and-queue-by-operation-a-page", BENCH_PTES, times->queue,
 			 times->singles);
 	snprintf(metric, sizeof(metric), "pte.%s.buffer-bytes-per-MiB", bench_shape_names[shape]);

@@ -14,7 +14,7 @@
 
 #define BENCH_VIRTUAL_BYTES	(64ull << 20)
 #define BENCH_TILED_BYTES	(16ull << 20)
-/* Goals, in thousandths, for the slowest variant's bandwidth divided by a plain TRANSFER's. */
+/* Goals for the lowest of all variants' ratios of bandwidth to a plain TRANSFER's; thousandths. */
 #define BENCH_VIRTUAL_GOAL	900
 #define BENCH_TILED_GOAL	500
 

@@ -97,9 +97,9 @@ static inline struct dma_fence *pagoda_fence_all(u32 count, struct dma_fence **f
 /* ---- TTM: references, pages, devices and pools -------------------------------- */
 
 /*
- * Drops TTM's only reference to @bo, when the last reference to the GEM object was dropped. Newer
- * kernels count references in the GEM object only. Pagoda counts so on older kernels, too:
- * pagoda_gem_ttm_mmap() has a mapping of user space hold the GEM object.
+ * Drops the TTM reference that the driver has to @bo, when the last reference to the GEM object was
+ * dropped. Newer kernels count references in the GEM object only. So does Pagoda on older kernels:
+ * in pagoda_gem_ttm_mmap() a mapping of user space gets a reference to the GEM object.
  */
 #ifndef PAGODA_HAVE_TTM_BO_FINI
 static inline void ttm_bo_fini(struct ttm_buffer_object *bo)
@@ -225,8 +225,8 @@ static inline int pagoda_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
 
 /*
  * Interface of the dmem controller for vidmm/bo/dmem.c. On kernels without the controller no
- * segment is a region of the controller: each function below returns what the kernel's own stub
- * returns if the controller isn't configured.
+ * segment is a region of the controller: each dmem_cgroup_* function below returns what the
+ * kernel's stub returns if the controller isn't configured, and nothing calls a reclaim function.
  */
 #ifdef PAGODA_HAVE_DMEM
 #include <linux/cgroup_dmem.h>
@@ -410,7 +410,7 @@ static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 
 /*
  * PAGODA_FENCE_NAMES_UNTIL_SIGNAL: whether the kernel reads the names of unsignalled fences only,
- * under RCU. If not, the kernel reads the names of a fence as long as the fence exists.
+ * under RCU. If not, the kernel may read the names of a fence as long as the fence exists.
  */
 #ifdef PAGODA_HAVE_FENCE_NAMES_RCU
 #define PAGODA_FENCE_NAMES_UNTIL_SIGNAL	true

@@ -203,7 +203,7 @@ struct pagoda_counters {
  * @deferred: Queues of deferred work that aren't empty
  * @missing: Queues of deferred work that wait for a point of a syncobj which has no fence yet
  * @points: Points of syncobjs that accepted work will signal
- * @coredump: The last failure of a job or of paging, for the device coredump
+ * @coredump: Text about a failure of a job or of paging, or a reset, for the device coredump
  * @losses: Number of times that an allocation lost content because paging failed or was given up;
  *	see pagoda_lost_mark()
  * @aborts: Number of the @losses that a reset of the device caused; such a loss is added to @aborts
@@ -221,7 +221,7 @@ struct pagoda_counters {
  *	Constant
  * @copies: System memory that still has the content of allocations in VRAM
  * @budgets: Usage and budgets of clients
- * @holdings: Places in segments that clients hold
+ * @holdings: Bytes of each segment that clients hold
  * @listeners: Files that clients read their events from
  * @stats: Counters
  * @nr_populated: Number of allocations that have pages, for each log2 of the number of pages,
@@ -229,7 +229,7 @@ struct pagoda_counters {
  * @reaches_part: The device can't address all of the machine's memory; constant
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @limits: Limits of clients and users
- * @moves_by_cpu: The CPU copies moved content, by TTM's function; set by the benchmark only
+ * @moves_by_cpu: TTM's function copies moved content, but not tiled; set by the benchmark only
  * @dmem_roots: The root cgroup's share of each segment, by TTM_PL_*; NULL = the segment isn't a
  *	region of the dmem controller. Constant while the segment is a region
  */
@@ -301,7 +301,7 @@ struct pagoda_vidmm {
 	struct dmem_cgroup_pool_state *dmem_roots[TTM_PL_VRAM + 1];
 };
 
-/* Returns whether the CPU copies moved content, by TTM's function: true only for a benchmark. */
+/* Returns &pagoda_vidmm.moves_by_cpu, or false without CONFIG_DRM_PAGODA_BENCH. */
 static inline bool pagoda_vidmm_moves_by_cpu(struct pagoda_vidmm *vidmm)
 {
 #ifdef CONFIG_DRM_PAGODA_BENCH
@@ -344,7 +344,7 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  * @pin_limit: Bytes of a client's allocations that may be pinned for other devices; 0 = half of
  *	VRAM's size without the reserve
  * @lru: TTM chooses victims in VRAM that aren't offered, the least recently used first; otherwise
- *	&pagoda_policy chooses by predicted use
+ *	&pagoda_policy chooses, by predicted use and more
  * @promote_ms: Milliseconds that room in VRAM has to last before evicted allocations are promoted;
  *	0 = no promotion
  * @traffic_share: Percent of the paging bandwidth that promotion may use while clients use the

@@ -22,8 +22,8 @@ struct pagoda_virtio;
  * @defer_jobs: Every job, but fenced ones, is prepared in a work item
  * @pin_limit_mb: MiB of a client's allocations that may be pinned for other devices, 0 = half
  *	of VRAM's size without the reserve
- * @lru: TTM chooses which allocations leave VRAM, the least recently used first, but offered ones
- *	before; else &pagoda_policy chooses, among others by predicted use
+ * @lru: TTM chooses which allocations leave VRAM, the least recently used first, but offered
+ *	allocations leave before; else &pagoda_policy chooses, by predicted use and more
  * @promote_ms: Milliseconds that room in VRAM must last before evicted allocations come back,
  *	0 = never
  * @traffic_share: Percent of the paging bandwidth at which evicted allocations come back while
@@ -56,8 +56,8 @@ struct pagoda_options {
  *	longer than the transport exists
  * @vidmm: Memory manager; exists as long as @drm, longer than the hardware
  * @virtio: The hardware; used only between drm_dev_enter() and drm_dev_exit()
- * @sleep: Notifier that is told before and after the machine sleeps; registered while the hardware
- *	is there
+ * @sleep: Notifier that is told before and after the machine sleeps; registered from the probe of
+ *	the hardware to its removal
  */
 struct pagoda_device {
 	struct drm_device drm;

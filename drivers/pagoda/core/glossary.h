@@ -37,8 +37,8 @@
  *
  * ===================== ========================================================
  * array                 operations of one VM_BIND call; all are accepted or none
- * batch                 changes of page-table entries that are emitted together, with at most one
- *                       FLUSH_TLB
+ * batch                 changes of page-table entries of a space that are emitted together, with at
+ *                       most one FLUSH_TLB of the space
  * block                 the 2 MiB of addresses that an entry of a level-1 page table covers
  * candidate             allocation in VRAM that may be chosen as a victim
  * charge                adds to a count that has a limit: of a client, a user or a cgroup; undone

@@ -96,7 +96,7 @@ struct pagoda_device_info {
 /**
  * struct pagoda_paging_limits - Limits of the device that paging needs
  * @features: Bit n set: feature n was negotiated. Paging looks at VIRTIO_PAGODA_F_OP(opcode),
- *	F_COHERENT, F_DUAL_PTE and F_DEVICE_MMU
+ *	F_COHERENT, F_DUAL_PTE, F_DEVICE_MMU and F_DIRTY
  * @vram_size: Bytes of VRAM
  * @aperture_pages: Pages of the aperture
  * @mmu_pages: Pages that MAP_MMU can map, 0 = none

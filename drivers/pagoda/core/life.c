@@ -11,7 +11,7 @@
  * @vidmm: Manager
  *
  * Context: Any.
- * Return: The number of resets of the device since probe; sleeps of the machine don't count.
+ * Return: The number of resets of the device that succeeded since probe, without sleeps.
  */
 u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
 {
@@ -22,8 +22,8 @@ u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
  * pagoda_reset_epoch() - Get the epoch: the number of resets and sleeps since probe
  * @vidmm: Manager
  *
- * Content that was written to VRAM in an earlier epoch counts as lost. Content that the device
- * preserved in a sleep gets the epoch that the sleep began, in the rebuild.
+ * Content that was written to VRAM in an earlier epoch counts as lost. In the rebuild, content that
+ * the device preserved in a sleep gets the epoch that began with the sleep.
  *
  * Context: Any.
  * Return: The number of resets of the device; each sleep of the machine counts as one, too.
@@ -59,8 +59,8 @@ bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
  * pagoda_reset_is_pending() - Tell whether the device was reset and isn't rebuilt yet
  * @vidmm: Manager
  *
- * From the reset to the end of the rebuild, paging operations that aren't the rebuild's are given
- * up or wait behind the rebuild's.
+ * Paging operations that were emitted before the rebuild restarts the stream, and weren't executed
+ * before the reset, are given up.
  *
  * Context: Any.
  * Return: True from the reset until the end of the rebuild.
@@ -74,7 +74,7 @@ bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm)
  * pagoda_reset_wait() - Wait until the CPU may map VRAM
  * @vidmm: Manager
  *
- * Waits for the end of a rebuild, or until the device is given up for good.
+ * Waits for the end of a rebuild, or until the device is known to be never used again.
  *
  * Context: Sleeps; outside of sections. A fatal signal ends the wait, too.
  */

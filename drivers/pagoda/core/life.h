@@ -3,20 +3,21 @@
  * Resets of the whole device.
  *
  *	phase 1	reset.c, in the dma_fence signalling path: the engines are stopped, the device
- *		is reset, and jobs and paging that the device had, or would get before the end
- *		of phase 2, are given up
+ *		is reset; jobs that the device had, or would get before the end of phase 2, are
+ *		given up, and so is unexecuted paging emitted before phase 2 restarts the stream
  *	phase 2	rebuild.c, a work item that allocates, locks and waits without
  *		restrictions: the device's state is rebuilt from the driver's records
  *	section	section.c: operations on the device's memory stay out of phase 2
  *
  * A sleep of the machine is a reset, too. The device loses its power between the two phases, but
- * content that the device doesn't preserve leaves VRAM before phase 1 (sleep.c): nothing is lost.
+ * content that the device doesn't preserve leaves VRAM before phase 1 (sleep.c), or is discarded if
+ * it was offered: nothing else is lost.
  *
  * Content of VRAM that was written before a reset counts as garbage, unless the device preserved
  * the content in a sleep: then the rebuild moves the content to the new epoch. Each allocation
- * records the epoch in which its content was written to VRAM. An allocation of another epoch than
- * the current one is filled with zeros before the CPU or a job can access the content (lost.c).
- * Therefore evictions and page-ins need no other precaution against a reset that happens meanwhile.
+ * records the epoch in which its content was written to VRAM. An allocation with content of another
+ * epoch is filled with zeros before the CPU or a job can access the content (lost.c). Therefore
+ * evictions and page-ins need no other precaution against a reset during their execution.
  */
 #ifndef PAGODA_CORE_LIFE_H
 #define PAGODA_CORE_LIFE_H
@@ -43,7 +44,7 @@ struct pagoda_vidmm;
 /* Value of &pagoda_reset.kept_epoch if VRAM kept no content in the last reset; never an epoch. */
 #define PAGODA_RESET_KEEPS_NOTHING	U64_MAX
 
-/* Number of resets that are remembered, the last ones, for debugfs and coredumps. */
+/* Number of the last resets that are remembered, for debugfs and coredumps. */
 #define PAGODA_RESET_NOTES	16
 
 /**
@@ -88,8 +89,8 @@ struct pagoda_reset_note {
 /**
  * struct pagoda_reset - Resets of a device
  * @vidmm: Manager
- * @sections: Held for reading by a thread in a section, for writing by phase 2 and while sections
- *	are closed or opened
+ * @sections: Held for reading by a thread in a section, for writing by phase 2, and for a moment by
+ *	pagoda_sections_close(), pagoda_sections_open() and pagoda_sections_drain()
  * @lock: Protects all members from @hidden to @nr_notes, but @shut and @kept. Taken in the
  *	dma_fence signalling path: nothing is allocated under this lock
  * @hidden: VRAM must not be mapped for the CPU: the device is being reset or isn't rebuilt yet;
@@ -106,7 +107,8 @@ struct pagoda_reset_note {
  *	or %PAGODA_RESET_KEEPS_NOTHING
  * @dead: The device is never used again
  * @stopped: The hardware is being removed: the device isn't reset any more
- * @blaming: The next paging submission that is given up is the one that broke the device (C190)
+ * @blaming: The next paging submission that is given up broke the device (C190); cleared by the
+ *	paging queue without @lock
  * @counted: Number of resets that user space is told of, without sleeps; also read without @lock
  * @times: Jiffies of the last resets that count for %PAGODA_RESET_LIMIT, a ring
  * @nr_times: Number of resets that count for %PAGODA_RESET_LIMIT
@@ -114,7 +116,7 @@ struct pagoda_reset_note {
  * @nr_notes: Number of resets that were stored in @notes so far
  * @hide: Work item that removes all CPU mappings
  * @hid: Completed when @hide has run
- * @told: Work item that resets the device after the device reported a reset
+ * @told: Work item that resets the device once more after the device reported a reset or a failure
  * @rebuild: Work item of phase 2
  * @rebuilt: Wait queue, woken when @pending, @hidden or @shut is cleared, and when @dead is set
  * @vms_lock: Protects @vms

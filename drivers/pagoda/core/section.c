@@ -4,15 +4,15 @@
  * are closed while the device is rebuilt after a reset, and while the machine sleeps: rebuild and
  * sleep first wait for the threads that are in a section.
  *
- * So a section is short. A call copies its arguments from user memory before it enters a section,
- * and copies its results after it left. To wait for what depends on a client, as a point of a
- * syncobj or room in a queue, a thread leaves the section, waits, and enters again. A thread is in
- * one section at a time, which lockdep checks.
+ * Therefore a section is short. A call copies its arguments from user memory before it enters a
+ * section, and its results after it left the section. To wait for what depends on a client, as a
+ * point of a syncobj or room in a queue, a thread leaves the section, waits, and enters again. A
+ * thread is in one section at a time, which lockdep checks.
  *
  *	calls of user space	enter outside of all locks, and wait while sections are closed
- *	closing			of handles and objects can't fail: such a call enters in spite of
- *				signals, and also when the device was removed
- *	work items		don't wait for closed sections, but try again later: a thread that
+ *	closing			of handles, objects and clients can't fail: such a call or work item
+ *				enters in spite of signals, and also when the device was removed
+ *	other work items	don't wait for closed sections, but try again later: a thread that
  *				waits for a work item may have to be frozen before the machine
  *				sleeps
  *
@@ -35,8 +35,8 @@ static bool sections_are_closed(const struct pagoda_reset *reset)
 
 /*
  * State of a thread that waits until sections are open and ignores signals. The freezer may freeze
- * the thread meanwhile, else the machine couldn't sleep. Locks that the thread holds don't keep
- * other threads from being frozen.
+ * the waiting thread, else the machine couldn't sleep; even (_UNSAFE) if callers outside of the
+ * driver hold locks, which don't keep other threads from being frozen.
  */
 #define SECTION_SLEEP	(TASK_UNINTERRUPTIBLE | TASK_FREEZABLE_UNSAFE)
 
@@ -100,8 +100,8 @@ void pagoda_enter_anyway(struct pagoda_vidmm *vidmm)
  * @vidmm: Memory manager
  *
  * Context: Any but interrupts. Outside of sections.
- * Return: true if the caller is in a section; false if sections are closed, or are being closed or
- * drained, or the device was removed.
+ * Return: true if the caller is in a section; false if sections are closed, or are being closed,
+ * opened or drained, or the device was removed.
  */
 bool pagoda_try_enter(struct pagoda_vidmm *vidmm)
 {
@@ -145,8 +145,8 @@ void pagoda_sections_close(struct pagoda_vidmm *vidmm)
  * pagoda_sections_open() - Undo pagoda_sections_close()
  * @vidmm: Memory manager
  *
- * Sections stay closed until the end of a rebuild that is due. The caller calls
- * pagoda_deferred_kick() afterwards: work items that found sections closed go on.
+ * If a rebuild is due, sections stay closed until its end. After this function the caller calls
+ * pagoda_deferred_kick(): work items that found sections closed go on.
  *
  * Context: May sleep.
  */

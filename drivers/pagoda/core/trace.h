@@ -159,9 +159,9 @@ TRACE_EVENT(pagoda_bo_free,
 );
 
 /*
- * Emitted for each listener of a client when the listener is opened, and when @budget, the one last
- * reported to the listener, or the client's @usage changes, in bytes; also when the listener is
- * closed, then with both 0.
+ * Emitted for each listener of a client when the listener is opened, and when @budget, the budget
+ * that was last reported to the listener, or the client's @usage changes, both in bytes; also when
+ * the listener is closed, then with both 0.
  */
 TRACE_EVENT(pagoda_budget,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 budget, u64 usage),
@@ -210,7 +210,7 @@ TRACE_EVENT(pagoda_trim,
 
 /*
  * A job of @context leaves allocations of @bytes bytes in all out of VRAM, because the client has
- * no tokens for evictions: see &drm_pagoda_stats.submit_tokens.
+ * too few tokens for evictions: see &drm_pagoda_stats.submit_tokens.
  */
 TRACE_EVENT(pagoda_left_out,
 	TP_PROTO(const char *dev, u64 context, u64 bytes),
@@ -230,9 +230,9 @@ TRACE_EVENT(pagoda_left_out,
 );
 
 /*
- * The current thread found no room for an allocation and waits: for job @job of @context, which has
- * a place of an engine; or, if @context is 0, for the operation that holds the reservation of
- * allocation @bo.
+ * Work of the current thread found no room for an allocation, and has to wait for all jobs that
+ * have a place of an engine, an event with @job and @context for each; or, if @context is 0, for
+ * the operation that holds the reservation of allocation @bo.
  */
 TRACE_EVENT(pagoda_wait,
 	TP_PROTO(const char *dev, u64 context, u64 job, u64 bo),
@@ -307,7 +307,7 @@ TRACE_EVENT(pagoda_submit,
 		  __entry->operations)
 );
 
-/* A paging buffer was executed (@error is 0), or failed or was given up with errno @error. */
+/* A paging buffer has ended: executed (@error is 0), or with the negative errno @error. */
 TRACE_EVENT(pagoda_complete,
 	TP_PROTO(const char *dev, u64 id, u64 seqno, int error),
 	TP_ARGS(dev, id, seqno, error),
@@ -373,7 +373,7 @@ TRACE_EVENT(pagoda_job_complete,
 
 #define PAGODA_TRACE_FAULT(NAME, number, text) { number, text },
 
-/* The packet at byte @offset of a paging buffer was refused for @reason. */
+/* The device refused the packet at byte @offset of a paging buffer for @reason. */
 TRACE_EVENT(pagoda_fault,
 	TP_PROTO(const char *dev, u64 seqno, u32 reason, u32 op, u32 offset, u64 address),
 	TP_ARGS(dev, seqno, reason, op, offset, address),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Transport: the interface by which queue/ sends buffers to the device. virtio/ implements a
- * transport for the driver, KUnit suites have a fake. The paging queue and each engine have a
- * transport of their own.
+ * Transport: the interface by which queue/ sends buffers, and control.c control commands, to the
+ * device. virtio/ implements a transport for the driver, KUnit suites have a fake. The paging queue
+ * and each engine have a transport of their own.
  */
 #ifndef PAGODA_TRANSPORT_H
 #define PAGODA_TRANSPORT_H
@@ -63,13 +63,13 @@ enum pagoda_outcome {
  *	that @skipped is at most what the request moves
  * @context: Execution context if @data is a struct virtio_pagoda_execute; 0 if @data has packets
  * @complete: Called by the transport once for each successful submit, when the device gave the
- *	request back; in any context, also with interrupts off, never under a lock of the transport.
- *	In the dma_fence signalling path
+ *	request back, or can't any more; in any context, also with interrupts off, never under a
+ *	lock of the transport. In the dma_fence signalling path
  *
  * A request belongs to the caller of &pagoda_transport_ops.submit before that call, and to the
  * transport from then on until @complete is called. If the device keeps a request in spite of a
  * reset, the transport calls @complete when the transport is taken down and the device can't reach
- * memory any more, which may be long afterwards. Members that the device writes share no cache
+ * memory any more, which may be long after the reset. Members that the device writes share no cache
  * line with other data.
  */
 struct pagoda_request {
@@ -87,7 +87,8 @@ struct pagoda_request {
 
 /**
  * struct pagoda_reset_result - Progress of a queue at its reset
- * @seqno: Number of the last request that was executed completely, as were all requests before
+ * @seqno: Number of the last request that was executed completely; requests before were executed
+ *	completely, or an earlier reset counted them as executed
  * @offset: Paging queue: offset, in the request with number @seqno + 1, of the first packet that
  *	wasn't executed completely
  */

@@ -10,14 +10,12 @@
  *		those that have pages
  *
  * The engines are exec0, exec1, ..., by the engine numbers of DRM_PAGODA_CONTEXT_CREATE. The time
- * of a job is from its start on the engine to its end.
+ * in which an engine has jobs counts for the first of these jobs that hasn't ended.
  *
  * Each allocation counts in the total of the segment where it is now, and in no other. The driver's
  * own memory for the client, page tables and context save areas, is in the totals, as in
- * QUERY_MEMORY_INFO. Resident memory is wherever the client holds some: drm-resident-vram and
- * drm-resident-gtt have places that moving or freed allocations haven't left yet, too, and are
- * together with those of all other clients what the segments have in use. drm-resident-memory has
- * the copies kept of allocations in VRAM.
+ * QUERY_MEMORY_INFO. drm-resident-vram and drm-resident-gtt also count places that moving or freed
+ * allocations haven't left yet, drm-resident-memory also the kept copies of allocations in VRAM.
  *
  * Keys of the driver's own, where no standard key exists; in KiB unless they are counts:
  *
@@ -97,7 +95,7 @@ static void fdinfo_print_kib(struct drm_printer *p, const char *key, const char 
 	drm_printf(p, "pagoda-%s%s%s:\t%llu KiB\n", key, *region ? "-" : "", region, bytes >> 10);
 }
 
-/* Prints a segment's budget, usage and spilled bytes; only VRAM and aperture have a budget. */
+/* Prints a segment's budget, usage and spilled bytes; for the system segment prints nothing. */
 static void fdinfo_print_budget(struct drm_printer *p, struct pagoda_client *client, u32 id,
 				const struct pagoda_memory *memory)
 {

@@ -124,8 +124,8 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
  * segment; called after pagoda_memory_add() for all of the client's handles. An allocation that
  * moves between the calls may be counted in one segment and charged in another. Replaces
  * &pagoda_memory.resident of VRAM and the aperture by a sum: what the client holds in the segment,
- * with places that moving or freed allocations haven't left yet, and the allocations there that are
- * charged to other clients or to none.
+ * with places that moving or freed allocations haven't left yet; allocations in the segment that
+ * the client has handles of and isn't charged for; and of the aperture CPU-written page tables.
  */
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client)
 {
@@ -159,7 +159,7 @@ u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *v
 }
 
 /**
- * pagoda_vidmm_stats() - Report counters since probe
+ * pagoda_vidmm_stats() - Report counters since probe, and the bandwidth and tokens of now
  * @vidmm: The manager
  * @stats: Filled; the members about a client, submit_*, are set to 0 for pagoda_client_stats() to
  *	fill in

@@ -11,7 +11,7 @@
 #include "internal.h"
 
 /*
- * Links each table on the path from the root to the level-1 table of @va that no parent's entry
+ * Links each table on the path from the root to the level-1 table of @va that isn't linked yet.
  * Returns the level-1 table; prepare has made all tables on the path.
  */
 struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va)
@@ -150,7 +150,7 @@ void pagoda_map_apply(struct pagoda_batch *batch, const struct pagoda_map *map)
 
 	/*
 	 * Change entries before records: if a large page is split, its 4 KiB entries get the
-	 * DriverProtection of the page's old record.
+	 * DriverProtection of the page's record, which the map is about to cut.
 	 */
 	if (map->kind != PAGODA_MAP_INVALID)
 		map_blocks(batch, map);

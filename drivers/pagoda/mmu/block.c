@@ -14,7 +14,7 @@
  *
  * If a part of a "large" block changes, the block is split into 4 KiB entries. Without dual PTEs, a
  * 64 KiB table that can't hold a change is replaced by its twin, a 4 KiB table that the prepare
- * phase made and that gets the same translations. 4 KiB entries aren't merged into larger ones
+ * phase made and that gets the same translations. 4 KiB entries aren't merged into larger entries
  * later.
  */
 #include <linux/bitmap.h>
@@ -346,10 +346,10 @@ static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u3
 }
 
 /*
- * Sets the entries of leaf table @table for @size bytes of @map from @va on, and marks all of them
- * dirty, so that they are written as one run. If @map is MEMORY, the entries map the memory at
- * @place, which moves behind that memory. If @map isn't MEMORY and no entry changes, nothing is
- * marked dirty.
+ * Sets the entries of leaf table @table for @size bytes of @map from @va on, and marks all of these
+ * entries dirty, even unchanged ones, to be written together. If @map is MEMORY, the entries map
+ * the memory at @place, which moves behind that memory. If @map isn't MEMORY and no entry changes,
+ * nothing is marked dirty.
  */
 static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 size,
 		       const struct pagoda_map *map, struct pagoda_map_place *place)

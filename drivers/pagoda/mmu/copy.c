@@ -142,7 +142,7 @@ static void ranges_add(struct copy_ranges *copies, struct pagoda_table *src, u32
 
 /*
  * Adds a range to @copies by which the device copies the entries of @size bytes of addresses from
- * @from to @to, each within one leaf table; sets the driver's words likewise.
+ * @from to @to, each within one leaf table; copies the driver's words of these entries at once.
  */
 static void copy_part(struct pagoda_batch *batch, struct copy_ranges *copies, u64 from, u64 to,
 		      u64 size)

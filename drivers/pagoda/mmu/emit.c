@@ -147,7 +147,7 @@ static struct emit_run run_by_record(const struct pagoda_table *table, u32 first
 			limit = min(limit, va + record->window -
 				    (pagoda_record_offset(record, va) - record->allocation_offset));
 	}
-	/* Round up: records end within invalid entries (C93); a valid one would have been split. */
+	/* Round up: only an invalid entry can lie across a record's end (C93). */
 	limit = DIV_ROUND_UP_ULL(limit - va, 1ull << pagoda_table_shift(table));
 	run.end = min_t(u64, end, first + limit);
 	return run;
@@ -201,7 +201,7 @@ static void emit_run(const struct pagoda_table *table, u32 w, const struct emit_
 
 /*
  * Emits updates for the dirty words (changed, but not written to the table yet) that are valid if
- * @valid, else for those that are invalid. Afterwards these words aren't dirty.
+ * @valid, else for those that are invalid, and clears the dirty bits of these words.
  */
 static void emit_dirty(struct pagoda_table *table, bool valid, const struct pagoda_emit *emit)
 {
@@ -410,8 +410,8 @@ static void windows_open(struct pagoda_batch *batch, const struct pagoda_emit *e
 }
 
 /*
- * Called when all changes of @batch were emitted: empties @batch, and hands the tables that it
- * drops to finish, which frees them.
+ * Called when all changes of @batch were emitted: empties @batch, and adds the tables that @batch
+ * drops to &pagoda_pt_update.dropped, for finish to free.
  */
 static void batch_done(struct pagoda_batch *batch)
 {
@@ -437,7 +437,7 @@ static void batch_done(struct pagoda_batch *batch)
 
 /*
  * Emits the updates that write the dirty words of @batch, but not the flush of the space's
- * translations; skips tables that are evicted. Afterwards @batch holds no tables.
+ * translations; skips tables that are evicted. Leaves @batch without tables.
  */
 void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {

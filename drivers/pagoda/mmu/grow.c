@@ -11,7 +11,7 @@
 /* Operations that a range within a 2 MiB block may take in addition to one: one at each end. */
 #define PIECES		2
 /*
- * Operations that a range within a 2 MiB block may take in addition to one, with dual PTEs: there
+ * Operations that a range within a 2 MiB block may take in addition to one, with dual PTEs, where
  * the entries of neighbouring 64 KiB may be in different tables.
  */
 #define PIECES_DUAL	(4 * (VIRTIO_PAGODA_PT_ENTRIES_64K + 2))
@@ -75,9 +75,9 @@ static void update_hang(struct pagoda_pt_update *update, struct pagoda_table *ta
 
 /*
  * Makes a table of the level below @parent for @va, with memory, adds the table to the tree of
- * tables, and counts its operations. The table replaces 64 KiB table @twin_of in commit, or is
- * below @parent if @twin_of is NULL. Returns 0, -ENOMEM or the error of table_alloc(). Takes the
- * space's lock.
+ * tables, and counts its operations. The table becomes &pagoda_table.twin of 64 KiB table @twin_of,
+ * or is below @parent if @twin_of is NULL. Returns 0, -ENOMEM or the error of table_alloc(). Takes
+ * the space's lock.
  */
 int pagoda_update_make_table(struct pagoda_pt_update *update, struct pagoda_table *parent,
 			     u64 va, bool is_64k, struct pagoda_table *twin_of)
@@ -234,9 +234,9 @@ void pagoda_update_count_root(struct pagoda_pt_update *update)
 }
 
 /*
- * Makes the root if the update's maps and copies need one, or prepares to resize the root. With two
- * levels the root grows as needed, and shrinks if a quarter of its entries would do; an error of
- * shrinking is ignored. Returns 0, -ENOMEM or the error of table_alloc(). Takes the space's lock.
+ * Makes the root if the update's maps and copies need a root, or prepares to resize the root. With
+ * two levels the root grows as needed; a resident root shrinks if a quarter of its entries would
+ * do, ignoring errors. Returns 0, -ENOMEM or the error of table_alloc(). Takes the space's lock.
  */
 int pagoda_update_root(struct pagoda_pt_update *update)
 {

@@ -93,9 +93,9 @@ struct pagoda_words {
  * @has_next: @next is valid
  * @has_window: @window_va is valid
  *
- * &pagoda_space.lock protects all members, &pagoda_mmu.leaving those of tables in &pagoda_mmu.gone.
- * An invalidation skips tables that aren't linked, so prepare may fill in a new table without the
- * lock.
+ * &pagoda_space.lock protects all members but @next and @has_next, which only updates use;
+ * &pagoda_mmu.leaving protects tables in &pagoda_mmu.gone. An invalidation skips tables that aren't
+ * linked, so prepare may fill in a new table without the lock.
  */
 struct pagoda_table {
 	struct pagoda_space *space;
@@ -193,7 +193,7 @@ void pagoda_process_destroy(struct pagoda_mmu *mmu);
  * @old_entries: Number of entries in @old_root, 0: the root wasn't resized, or was evicted before
  * @root_entries: Number of entries the root shall have, 0: no change
  * @counted: Address of the block that block_count_present() counted last, U64_MAX: none
- * @path: Level-1 table for which pagoda_update_path() last counted the tables above
+ * @path: Level-1 table at the end of the path that pagoda_update_path() counted last, NULL: none
  * @large_start: Lowest address of the maps that may turn whole 2 MiB blocks into one entry each
  * @large_end: Address behind the last of the maps that may turn whole 2 MiB blocks into one entry
  * @ranges: Number of ranges of COPY_PAGE_TABLE_ENTRIES for @copies

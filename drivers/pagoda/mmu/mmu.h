@@ -14,10 +14,10 @@
  *	plan	(vidmm/vm/bind_plan.c) addresses after all accepted VM_BIND arrays: a new array
  *		is accepted or refused by the plan, long before the array is executed
  *	books	(vidmm/vm/bind_books.c) the gpuva tree: the allocations that the executed arrays
- *		mapped; eviction and residency find the mappings of an allocation there
- *	records	(record.c) allocation, offset and DriverProtection of ranges that page
- *		tables map: an update of an entry has to name all three, also when a table
- *		is split or restored long after the map (C98, C100)
+ *		mapped, in which eviction and residency find an allocation's mappings
+ *	records	(record.c) allocation, offset and DriverProtection of ranges that map memory:
+ *		an update of such entries names all three (of a large page the first two), also
+ *		for a split or a restore long after the map (C98, C100)
  *	words	(block.c) the entries of each table, as the device has or shall have them:
  *		an evicted or lost table is written again from words, and comparing with
  *		words tells which entries a change has to write and to flush
@@ -79,9 +79,9 @@ struct pagoda_table_memory {
  *	64 KiB entries. The content may be garbage. May sleep. Returns 0 or -errno
  * @table_free: Frees memory that no emitted operation uses once @fence has signalled (NULL:
  *	none uses it now). May sleep
- * @set_root: Has the device execute SetRootPageTable, and returns afterwards; a root of 0 entries
- *	takes the root away. No job or operation of the space executes meanwhile. May sleep.
- *	Returns 0 or -errno: then the device has no root of the space, whose jobs can't execute
+ * @set_root: Has the device execute SetRootPageTable, and waits for that; a root of 0 entries
+ *	takes the root away. No job or operation of the space executes during the call. May sleep.
+ *	Returns 0; or -errno, and the device has no root of the space, whose jobs can't execute
  *	before the owner has the space rebuilt. Taking a root away can't fail
  * @written: Called after the CPU wrote entries of a table of the paging process without a
  *	buffer (C76); the operation describes the entries. Also called in the dma_fence
@@ -159,7 +159,7 @@ struct pagoda_map_extent {
 /**
  * struct pagoda_map - A range of addresses, to be mapped to memory or zeros, or to be unmapped
  * @va: First address, page aligned
- * @size: Bytes, multiple of the page size, not zero; the range is below 2^va_bits and
+ * @size: Bytes, multiple of the page size, not zero; the range is below pagoda_mmu_reach() and
  *	doesn't hold page 0 of the space (C77)
  * @kind: enum pagoda_map_kind; members marked MEMORY are only for PAGODA_MAP_MEMORY
  * @flags: MEMORY: PAGODA_PTE_READ_ONLY, NO_EXECUTE, CACHE_COHERENT; else 0
@@ -169,7 +169,7 @@ struct pagoda_map_extent {
  *	at which the window begins if @window isn't 0
  * @window: MEMORY: bytes of a window of the allocation that repeats over the range (C136),
  *	multiple of the page size; 0: nothing repeats
- * @first: MEMORY: byte of the window that @va shows, below @window, multiple of the page size
+ * @first: MEMORY: byte of the window that @va shows, multiple of the page size; 0 without window
  * @extents: MEMORY: extents of @window bytes in total, or of @size bytes if @window is 0; NULL
  *	with @adl
  * @nr_extents: Entries of @extents
@@ -289,8 +289,8 @@ enum pagoda_scratch {
  *
  * Windows are address ranges of space 0, which are mapped, used and unmapped under the stream's
  * lock, in one transaction: the next transaction of the stream can use the windows again.
- * In CPU_VIRTUAL mode the CPU changes entries at once, so the caller waits for the stream before
- * map and before unmap, and keeps other users of the windows out meanwhile.
+ * In CPU_VIRTUAL mode the CPU changes entries at once: the caller waits for the stream before map
+ * and before unmap, in two transactions, and keeps out other users from map to unmap.
  */
 int pagoda_process_rebuild(struct pagoda_mmu *mmu);
 void pagoda_process_root(struct pagoda_mmu *mmu, struct pagoda_root *root);

@@ -114,8 +114,8 @@ static bool map_is_64k(const struct pagoda_map *map, const struct pagoda_map_pla
 /*
  * Without dual PTEs: makes the leaf table that commit needs for @size bytes of @map at @va, and for
  * what the rest of the 2 MiB block maps, unless there is such a table or no table is needed.
- * @spread: a single entry maps the block, and only a part changes. Returns 0, -ENOMEM or the error
- * of table_alloc().
+ * @spread: at commit a single entry may map the block, of which only a part changes. Returns 0,
+ * -ENOMEM or the error of table_alloc().
  */
 static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_table *parent,
 				u64 va, u64 size, const struct pagoda_map *map,
@@ -130,7 +130,7 @@ static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_t
 		return block_make_small(update, parent, va);
 	if (table)
 		return 0;
-	/* A zero mapping alone gets a 4 KiB table even where 64 KiB entries would do. */
+	/* Without a leaf table zeros get a 4 KiB table even where 64 KiB entries would do. */
 	if (map->kind != PAGODA_MAP_MEMORY)
 		return block_make_small(update, parent, va);
 	return block_make_large(update, parent, va);
@@ -565,7 +565,7 @@ static int copy_prepare(struct pagoda_pt_update *update, const struct pagoda_spa
 			ret = copy_prepare_block(update, dst);
 		if (ret)
 			return ret;
-		/* If updates make the copy (CPU_VIRTUAL mode), each entry may take an update. */
+		/* If updates replace COPY_PAGE_TABLE_ENTRIES, each entry may take an update. */
 		pagoda_update_count(update, step >> VIRTIO_PAGODA_PAGE_SHIFT,
 				    8 + (step >> VIRTIO_PAGODA_PAGE_SHIFT));
 		update->ranges++;

@@ -133,7 +133,7 @@ static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *
 
 /*
  * Has the CPU make all entries of a slot's leaf table invalid at once, not in the order of the
- * stream (C89). The device must not use the slot's addresses meanwhile. May be called in the
+ * stream (C89). The device must not use the slot's addresses during the call. May be called in the
  * dma_fence signalling path.
  */
 void pagoda_process_wipe(struct pagoda_mmu *mmu, u32 slot)
@@ -195,8 +195,8 @@ static int process_clear_upper(struct pagoda_mmu *mmu, u32 level)
 }
 
 /*
- * Writes the system page table, the leaf table of PAGODA_SLOT_TABLES, which never changes
- * afterwards: entry n maps the leaf table of slot n. Returns 0 or a negative errno.
+ * Writes the system page table, the leaf table of PAGODA_SLOT_TABLES, which only a rebuild writes
+ * again: entry n maps the leaf table of slot n. Returns 0 or a negative errno.
  */
 static int process_map_tables(struct pagoda_mmu *mmu)
 {
@@ -276,10 +276,9 @@ static int process_write_upper(struct pagoda_mmu *mmu)
  * pagoda_process_rebuild() - Write the paging space's tables again and set its root
  * @mmu: Page tables of the device
  *
- * For a device that lost its memory (C80), and for probe. Afterwards all entries of the windows are
- * invalid.
+ * For a device that lost its memory (C80), and for probe. Makes all entries of windows invalid.
  *
- * Context: No operation that uses the paging space is in flight, or emitted meanwhile. May
+ * Context: No operation that uses the paging space is in flight, or emitted during the call. May
  * sleep, calls written() and set_root() of struct pagoda_mmu_ops.
  * Return: 0; the error of set_root(), or a negative errno for an update that was refused, which is
  *	a bug of the driver. After an error the paging space can't be used.

@@ -18,8 +18,8 @@
  *
  * Windows for 64 KiB entries have slots of their own because without dual PTEs a leaf table has
  * entries of one size; with dual PTEs sharing addresses would gain nothing. Without 64 KiB pages
- * slots 19-34 have no tables. Only the entries of slot 1 and of the tables above the leaf tables
- * never change.
+ * slots 19-34 have no tables. The entries of slot 1 and of the tables above the leaf tables are
+ * written at probe and in rebuilds only.
  */
 #ifndef PAGODA_MMU_PROCESS_H
 #define PAGODA_MMU_PROCESS_H

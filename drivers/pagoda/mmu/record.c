@@ -199,8 +199,8 @@ static void records_collect(struct pagoda_space *space, const struct pagoda_spac
 }
 
 /*
- * Gives the destination of @copy the records of the source, which say which allocation is mapped
- * where; the ranges may overlap. Takes records from @spare, and adds those it removes to @spare.
+ * Replaces the records of the destination of @copy by those of the source, with the destination's
+ * addresses; the ranges may overlap. Takes records from @spare, and adds removed records to @spare.
  */
 void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_copy *copy,
 			 struct list_head *spare)

@@ -260,8 +260,8 @@ void pagoda_process_unmap(struct pagoda_mmu *mmu, const struct pagoda_emit *emit
  * cached translations: by a reset of the whole device, or by roots that are set again
  * (pagoda_tables_rescued()).
  *
- * Context: Any, the dma_fence signalling path included; meanwhile the device executes no operation
- * that uses the paging space.
+ * Context: Any, the dma_fence signalling path included. The device executes no operation that uses
+ * the paging space during the call.
  */
 void pagoda_process_lost(struct pagoda_mmu *mmu)
 {

@@ -164,8 +164,8 @@ struct pagoda_paging_cost pagoda_space_invalidate_cost(struct pagoda_space *spac
  * @emit: Where operations go, in a transaction begun with pagoda_space_invalidate_cost()
  *
  * Emits nothing if no mapping is valid; else the last operation is a flush, unless the device has
- * no root of the space. Accesses fault from then on until the range is mapped again. No table is
- * freed.
+ * no root of the space. From that flush on accesses fault until the range is mapped again. No table
+ * is freed.
  *
  * Context: the space's lock is held since before the transaction. Doesn't allocate.
  */

@@ -18,7 +18,7 @@
  * step maps all tables anew.
  */
 #define WINDOW_STEPS	4
-/* Fewest table windows that are used at a time, while a step has tables left to map. */
+/* Lower bound of the table windows used at a time, while a step has tables left to map. */
 #define WINDOW_TABLES	(PAGODA_TABLE_WINDOWS / 2)
 
 /* Takes @table, which prepare made and commit didn't need, out of the tree of tables. */
@@ -194,8 +194,8 @@ static void table_rewrite(struct pagoda_batch *batch, struct pagoda_table *table
 
 /*
  * Moves the root to the memory of another size that prepare allocated, if any. No context of the
- * space runs meanwhile: contexts are suspended if the device has the root, and can't run without a
- * root.
+ * space runs during the move: contexts are suspended if the device has the root, and can't run
+ * without a root.
  */
 static void commit_root(struct pagoda_batch *batch)
 {
@@ -365,8 +365,8 @@ static void update_set_root(struct pagoda_pt_update *update)
  *
  * If finish waits, the owner submits the operations before calling finish.
  *
- * Return: Whether finish sets a root (another one, or the same after a rebuild) or takes the root
- * away, or contexts were suspended.
+ * Return: Whether finish sets a root (a new root, or the space's root again after a rebuild) or
+ * takes the root away, or contexts were suspended.
  */
 bool pagoda_pt_update_waits(const struct pagoda_pt_update *update)
 {
