@@ -2,7 +2,7 @@
 /*
  * The table of operations, and the entry points that call the functions of its rows.
  *
- * A new operation needs a row with all columns; a test fails if a column is missing.
+ * A new operation needs a row; a test fails if a column other than tail and moved is missing.
  * selftests/tools/optable.py generates the README's table of operations from this file.
  */
 #include <linux/atomic.h>
@@ -350,7 +350,7 @@ u64 pagoda_paging_unknown_count(void)
  * @op: The operation
  * @why: After an error: a constant text that names the failed check
  *
- * Only this function refuses operations: builders encode every accepted operation. An operation
+ * Only this function refuses operations: builders refuse no accepted operation. An operation
  * with an unknown opcode is accepted, and encodes nothing (C17). Not checked are overlaps of two
  * different page lists unless both are contiguous, and what aperture pages and virtual addresses
  * lead to.
