@@ -113,7 +113,7 @@ static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda
 
 /*
  * Checks the source, then the destination, then that these don't overlap; sets @surface for the
- * tiled side, if there is one, and @src or @dst for a side that isn't tiled. Returns 0 or a fault
+ * tiled side, if there is one, and @src and @dst for sides that aren't tiled. Returns 0 or a fault
  * reason.
  */
 static u32 transfer_prepare(const struct pagoda_cpu_packet *cpu,
