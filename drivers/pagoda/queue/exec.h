@@ -72,9 +72,9 @@ struct pagoda_exec_report {
  * @placed: The engine keeps a place, in which a job may be prepared, for a context whose
  *	pagoda_exec_context_ask() returned false. Called with a spinlock of the engine held: takes
  *	spinlocks only. Not called once the context is banned or destroyed
- * @done: A job has ended, executed or not, and its fence is about to signal: what the job wrote to
- *	memory can be read already; or pagoda_engines_stored() was called while the engine had the
- *	job. The second argument is the account of the job's context, or NULL. Called in any
+ * @done: A job in flight has ended, executed or not, and its fence is about to signal: what the job
+ *	wrote to memory can be read already; or pagoda_engines_stored() is called while the job is
+ *	in flight. The second argument is the account of the job's context, or NULL. Called in any
  *	context, interrupts off, maybe under a spinlock of the engine; takes spinlocks only. May be
  *	NULL
  * @freed: A job whose &pagoda_exec_job.payer isn't NULL is about to be freed: its fence has
