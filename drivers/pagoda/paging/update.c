@@ -325,9 +325,9 @@ u64 pagoda_update_moved(const struct pagoda_paging_op *op)
 
 /*
  * Returns the moved bytes, and upper bounds of the encoded bytes and packets: those with an endless
- * buffer, plus one packet, as a head only, for each end of a buffer that may split one. The first
- * buffer may be the rest of a used one; in the fresh buffers behind it less than a packet with a
- * single value stays free. In CPU_VIRTUAL mode only the moved bytes aren't 0.
+ * buffer, plus the head of another packet for each end of a buffer that may split a packet. The
+ * first buffer may be used in part; in the fresh buffers behind it less than a packet with a single
+ * value stays free. In CPU_VIRTUAL mode only the moved bytes aren't 0.
  */
 struct pagoda_paging_cost pagoda_update_cost(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op, u32 buffer_size)

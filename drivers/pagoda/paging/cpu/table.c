@@ -172,8 +172,8 @@ static __le64 update_value(const struct virtio_pagoda_update_page_table *update,
 }
 
 /*
- * Writes entries from number *@done on, up to the end of the page at @offset; advances *@done.
- * Returns 0 or a fault reason.
+ * Writes entries from number *@done on, up to the end of the page that @offset is in; advances
+ * *@done. Returns 0 or a fault reason.
  */
 static u32 update_page(const struct pagoda_cpu_table *table,
 		       const struct virtio_pagoda_update_page_table *update, u64 offset, u32 stride,
