@@ -6,12 +6,12 @@
  * A job is one request to execute command buffers in the context's address space. A job's life is
  * that of a paging submission (queue.h: get, add, arm, push, put), with create instead of get.
  *
- * A job that faults, or takes longer than the timeout, costs only its own context: the engine
- * is reset, the guilty context is banned, its other jobs fail with -ECANCELED, and jobs of other
- * contexts that the device had are sent again with new request numbers (C187). When an engine can't
- * be reset, the owner resets the adapter, that is the whole device: then all jobs in flight on all
- * engines fail that weren't executed completely, and at most the contexts of jobs that faulted or
- * hung are banned.
+ * A job that faults, or takes longer than the timeout, costs only its own context: the engine is
+ * reset, the guilty context is banned, its other jobs fail with -ECANCELED, and unfinished jobs of
+ * other contexts that the device had are sent again with new request numbers (C187). When an engine
+ * can't be reset, the owner resets the adapter, that is the whole device: then all jobs in flight
+ * on all engines fail that weren't executed completely, and at most the contexts of jobs that
+ * faulted or hung are banned.
  *
  * A job's fence always signals, with an error if the work wasn't done: -EFAULT (fault), -ETIME
  * (hang), -ECANCELED (the context was banned before the job ran, or the job was lost to a reset of

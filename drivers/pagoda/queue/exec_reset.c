@@ -2,8 +2,8 @@
 /*
  * Recovery of an engine that faults, hangs, loses requests or is lost.
  *
- *	watchdog    no progress for too long: look for completions that came without an
- *	            interrupt; if the first job isn't among them, that job counts as hung
+ *	watchdog    no progress for too long: look for completions that came
+ *	            without an interrupt; if there are none, the first job counts as hung
  *	recover     reset the engine, accept the number of the last executed request that
  *	            the device reports if that number is possible (C188), ban the context
  *	            of the job that faulted or hung, send the unfinished jobs of other
@@ -277,9 +277,9 @@ static struct pagoda_engine_job *exec_next_lost(struct pagoda_exec_engine *engin
 
 /*
  * Ends all jobs in flight: jobs that weren't executed and hadn't failed before end with -ECANCELED,
- * and the owners of their contexts are told, unless the context is banned. Does nothing if the
- * device is gone for good.
- * The engine is paused meanwhile, so that jobs stay in flight while flight.lock is dropped.
+ * and the owners of their contexts are told, unless the context is banned. The engine is paused
+ * until then, so that jobs stay in flight while flight.lock is dropped. Does nothing if the device
+ * is gone for good.
  */
 static void exec_lost(struct pagoda_exec_engine *engine)
 {

@@ -387,7 +387,7 @@ static bool job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
 
 /*
  * &pagoda_request.complete: the transport calls this function once for each request, from an
- * interrupt, a poll or a reset.
+ * interrupt, a poll or a reset, or when the device is gone.
  */
 static void job_complete(struct pagoda_request *request, enum pagoda_outcome outcome,
 			 const struct pagoda_fault *fault)

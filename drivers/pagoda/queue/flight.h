@@ -145,8 +145,8 @@ struct pagoda_flight_ops {
  * @signal_lock: Held while fences are signalled, to keep their order; their locks nest inside
  * @lock: Protects all members below
  * @inflight: Jobs that the scheduler handed over, in order, until their fence signals
- * @need_reset: The device's queue has to be reset: the device refused a request, gave an invalid
- *	answer or made no progress, or a request couldn't be submitted
+ * @need_reset: The device's queue has to be reset: the device refused or lost a request, gave an
+ *	invalid answer or made no progress, or a request couldn't be submitted
  * @polling: The watchdog is looking for completions
  * @taken: Jobs that the scheduler handed over so far
  * @retired: Jobs taken off @inflight so far, to have their fence signalled

@@ -124,7 +124,7 @@ struct pagoda_paging_job {
  * @held: Nothing is sent, because the device is being reset or polled
  * @closed: All jobs are given up, from a reset of the whole device until its memory is rebuilt
  * @adapter_busy: A reset of the whole device is in progress
- * @stopped: No more jobs are accepted
+ * @stopped: Jobs that are pushed fail
  * @gone: Destroyed; only requests that the transport still owns refer to the queue
  * @adapter_wanted: Reasons of those calls of pagoda_queue_reset_adapter() that no reset of the
  *	whole device has answered yet, 0 = there are none

@@ -101,11 +101,10 @@ struct pagoda_submission {
  *	numbers, in the dma_fence signalling path: doesn't allocate. May be NULL
  * @execute: Run the submission on the CPU from byte @start; returns 0, or an error and in
  *	*@stopped_at the offset of the first packet that wasn't executed completely. Called if the
- *	device doesn't execute
- *	(pagoda_queue_args.use_cpu, or a device that can't be reset), and when the device failed at
- *	a packet more than PAGODA_QUEUE_REPLAYS times. Called in a work item in the dma_fence
- *	signalling path: must not allocate with reclaim or take a reservation lock. If NULL, such
- *	submissions are lost
+ *	device doesn't execute (pagoda_queue_args.use_cpu, or a device that can't be reset), and
+ *	when the device failed at a packet more than PAGODA_QUEUE_REPLAYS times. Called in a work
+ *	item in the dma_fence signalling path: must not allocate with reclaim or take a reservation
+ *	lock. If NULL, such submissions are lost
  * @lost: The submission failed for good with @error from byte @offset on: the owner marks content
  *	that wasn't written as lost, to be replaced by zeros before it is used. Returns true if
  *	the device must not continue without the submission's effect: the queue then resets the

@@ -395,9 +395,9 @@ out:
  * @queue: The queue; its owner has a reset_adapter()
  * @reasons: Bits to be set in @asked of &pagoda_queue_ops.reset_adapter, not 0
  *
- * Returns when the reset is over; jobs that were in flight and not executed are given up then, or
- * soon after. Calls made before the reset begins share that reset, which gets the reasons of all
- * these calls; a call made during a reset causes another reset.
+ * Returns when the reset is over; if it succeeded, jobs that were in flight and not executed are
+ * given up then or soon after. Calls made before the reset begins share that reset, which gets the
+ * reasons of all these calls; a call made during a reset causes another reset.
  *
  * Context: may sleep for some seconds, but doesn't allocate: may be called in the dma_fence
  * signalling path. Not to be called from an operation of the queue.
