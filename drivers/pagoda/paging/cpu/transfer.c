@@ -103,7 +103,7 @@ static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda
 		u8 *from = pagoda_cpu_side_map(src, done);
 		u8 *to = pagoda_cpu_side_map(dst, done);
 
-		/* All unmapped pages of the aperture lead to the same page, the dummy page (C58). */
+		/* Unmapped pages of the aperture all lead to one page, the dummy page (C58). */
 		if (from != to)
 			memcpy(to, from, bytes);
 		pagoda_cpu_side_unmap(dst, to);
