@@ -57,8 +57,8 @@ static inline struct pagoda_paging_cost pagoda_cost_single(u64 moved, u32 bytes)
 
 /*
  * Returns an upper bound of the cost of encoding @count elements of @unit bytes each, in packets
- * with a head of @head bytes each: one packet in the rest of the buffer in use, and full packets in
- * fresh buffers of @buffer_size bytes. No byte of memory counts as moved.
+ * with a head of @head bytes each: one packet in the rest of the buffer in use, the others in fresh
+ * buffers of @buffer_size bytes, one in each. No byte of memory counts as moved.
  */
 static inline struct pagoda_paging_cost pagoda_units_cost(u32 buffer_size, u32 head, u32 unit,
 							  u64 count)

@@ -126,9 +126,7 @@ struct pagoda_paging_ends pagoda_notify_residency_ends(const struct pagoda_pagin
 		       op->notify_residency.nr_pages);
 }
 
-/*
- * &pagoda_paging_row.ends of SIGNAL_MONITORED_FENCE, in which the source is the fence's new value.
- */
+/* &pagoda_paging_row.ends of SIGNAL_MONITORED_FENCE: the source is the fence's new value. */
 struct pagoda_paging_ends pagoda_signal_fence_ends(const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_ends ends = ends_to(op->signal_fence.segment,

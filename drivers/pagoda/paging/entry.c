@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page-table entries: conversion between the driver's and the device's format, and checks of
- * the entries of UPDATE_PAGE_TABLE (C86 - C100).
+ * Conversion of page-table entries between the driver's and the device's format; checks of
+ * UPDATE_PAGE_TABLE (C86 - C100): of its flags, table and range, and of the entries.
  */
 #include <linux/align.h>
 #include <linux/build_bug.h>
@@ -251,9 +251,9 @@ static int leaf_value_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Checks @count entries, not all of which @good accepts. Checks each entry that @good doesn't
- * accept completely, and makes @good accept entries that differ from it in addresses only. Returns
- * 0, or a negative errno with the reason in *@why.
+ * Checks @count entries, not all of which @good accepts. An entry that @good doesn't accept is
+ * checked completely; from then on @good accepts entries that differ from that entry only in the
+ * address. Returns 0, or a negative errno with the reason in *@why.
  */
 static int block_validate(const struct pagoda_paging_limits *limits,
 			  const struct pagoda_op_update_page_table *update, const u64 *values,
@@ -269,7 +269,7 @@ static int block_validate(const struct pagoda_paging_limits *limits,
 		if (ret)
 			return ret;
 		/*
-		 * Entries of a block often differ in addresses only: compare all with the first
+		 * The @count entries often differ in addresses only: compare all with the first
 		 * entry, which was just accepted.
 		 */
 		if (!i && pagoda_values_are_good(values, count, good))
@@ -279,9 +279,9 @@ static int block_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Checks entries of a leaf table in blocks of PAGODA_PT_BLOCK: a block as a whole if its entries
- * differ from the entry that was last checked completely only in addresses, and these are valid;
- * else entry by entry. Returns 0, or a negative errno with the reason in *@why.
+ * Checks entries of a leaf table, PAGODA_PT_BLOCK at a time: together, if the entries differ from
+ * the entry that was last checked completely only in addresses, and these are valid; else by
+ * block_validate(). Returns 0, or a negative errno with the reason in *@why.
  */
 static int leaf_values_validate(const struct pagoda_paging_limits *limits,
 				const struct pagoda_op_update_page_table *update, u32 count,

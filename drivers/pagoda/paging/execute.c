@@ -35,7 +35,7 @@ static u32 cpu_head_reason(const struct virtio_pagoda_packet *packet)
 /*
  * Executes the packets from offset @start on, and sets *@stopped_at, unchanged if no packet was
  * executed, to the end of the last packet that was executed. Returns VIRTIO_PAGODA_FAULT_NONE, or
- * the fault reason for which a packet or @start was refused.
+ * the fault reason for which a packet, @size or @start was refused.
  */
 static u32 cpu_buffer_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
 			      u32 start, const struct pagoda_paging_private *priv, u32 nr_priv,
@@ -105,9 +105,10 @@ static int cpu_error(u32 reason)
  * @stopped_at: Set to the offset of the first packet not executed, @size if there is none
  *
  * Stops at the first packet that is refused. That packet has had no effect, unless it overwrote the
- * page tables of its own addresses. Sets @exec->reason to the fault reason that the device would
- * have reported, or to UNREACHABLE if only the CPU can't reach the memory; 0 if all packets were
- * executed. Values of monitored fences are written; to wake their waiters is up to the caller.
+ * page tables of its own addresses. Sets @exec->reason to 0 if all packets were executed, else to
+ * the fault reason that the device would have reported; or, if only the CPU can't execute the
+ * packet, to UNREACHABLE, OUT_OF_RANGE, BAD_TABLE or UNSUPPORTED. Values of monitored fences are
+ * written; to wake their waiters is up to the caller.
  *
  * Context: as the callbacks of @exec allow. The caller excludes other calls with @exec, and
  * other writers of the memory that the packets name.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Operations in WDDM's terms, the input of the paging layer, with page lists and page-table
- * entries. Unless a member is said to be a virtual address, addresses are offsets in a segment; in
- * system memory bus addresses, or device addresses if the device has an MMU of its own.
+ * entries. Unless a member is said to be a virtual or kernel address, addresses are offsets in a
+ * segment; in system memory bus addresses, or device addresses if the device has an MMU of its own.
  */
 #ifndef PAGODA_PAGING_OP_H
 #define PAGODA_PAGING_OP_H
@@ -48,7 +48,8 @@ static inline u64 pagoda_adl_page(const struct pagoda_adl *adl, u64 page)
  * @segment: enum virtio_pagoda_segment
  * @generation: Aperture: number (generation) of the mapping that the pages must have, 0 = any.
  *	Other segments: 0
- * @address: Offset in the segment of the allocation's first byte; unused for system memory
+ * @address: Offset in the segment, to which a transfer adds &pagoda_op_transfer.offset unless the
+ *	side is a tiled surface; unused for system memory
  * @adl: Page list of system memory; unused for VRAM and aperture
  */
 struct pagoda_side {
@@ -61,7 +62,7 @@ struct pagoda_side {
 /**
  * struct pagoda_op_transfer - TRANSFER and SPECIAL_LOCK_TRANSFER (C26 - C38)
  * @offset: TransferOffset: bytes, page aligned, added to addresses in VRAM and aperture (C30), but
- *	not to that of a tiled surface: there it is the first byte in the surface's linear view
+ *	not to that of a tiled surface, in whose linear view @offset is the first byte to copy
  * @size: TransferSize: bytes to copy, multiple of 4; 0 = the content is lost, nothing is encoded
  *	(C35)
  * @mdl_offset: MdlOffset: index of the first page to copy in each page list (C30)
@@ -161,7 +162,7 @@ struct pagoda_op_map_aperture {
  * @device: Owner of the mapping, 0 = none (C60); not encoded: all owners share one aperture
  * @first_page: First aperture page to unmap
  * @nr_pages: Number of pages to unmap
- * @dummy_page: Bus or device address of the dummy page, which the pages lead to afterwards
+ * @dummy_page: Bus or device address of the dummy page, to which the unmapped pages lead
  * @cpu_pages: struct page array with @dummy_page as the only entry, for the CPU executor, valid
  *	until the buffer was executed; or NULL
  */
@@ -196,8 +197,8 @@ struct pagoda_op_signal_fence {
  * @process: Driver's name for the owning process, 0 = none; 0 for an eviction
  * @offset: Byte of the allocation at which the range begins that the notice is about
  * @size: Bytes of the range
- * @address: GPU virtual address at which the range begins, or 0
- * @flags: One of VIRTIO_PAGODA_NOTIFY_EVICTION, VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP
+ * @address: Virtual address of the range in the paging address space, 0 = not mapped
+ * @flags: Either VIRTIO_PAGODA_NOTIFY_EVICTION or VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP
  */
 struct pagoda_op_notify_alloc {
 	u64 process;
@@ -327,8 +328,8 @@ struct pagoda_pte pagoda_pte_decode(u64 entry);
  *	address in the paging space. CPU_VIRTUAL: bus address, for the journal of CPU writes, or 0
  * @cpu_table: CPU_VIRTUAL: kernel address of the table; else NULL
  * @table_pages: struct page array of a table in system memory, for the CPU executor; else NULL
- * @first_va: FirstPteVirtualAddress: what the first entry translates; only shown when
- *	the packet is printed (pagoda_paging_print())
+ * @first_va: FirstPteVirtualAddress: virtual address that the first entry translates; only shown,
+ *	in printed packets, in traces and in the journal
  * @allocation_offset: AllocationOffsetInBytes: byte of the allocation that the first entry maps;
  *	the device ignores this member and &pagoda_paging_op.allocation (hAllocation)
  * @driver_protection: DriverProtection of the mapping; 0 above level 0 (C98)

@@ -5,8 +5,8 @@
  * vidmm/ and mmu/ fill in a struct pagoda_paging_op, in WDDM's terms. The operation's row of the
  * table in paging/table.c has the functions that check the operation, build it, execute it on the
  * CPU, print it and compute its cost. No function of this layer takes a lock, allocates, sleeps or
- * uses TTM. All may be called from any context (pagoda_cpu_execute() as its callbacks allow), and
- * by several threads at a time on different buffers.
+ * uses TTM. All may be called from any context, by several threads at a time on different buffers;
+ * pagoda_cpu_execute() as its executor's callbacks allow, by one thread at a time per executor.
  *
  * Contract of a builder
  *  1. A builder returns success, insufficient buffer or allocation busy (C1). Invalid
@@ -15,9 +15,9 @@
  *     operation twice gives equal bytes (C22). The exception is WDDM's: for UPDATE_PAGE_TABLE
  *     in CPU_VIRTUAL mode the builder itself stores the entries and needs no buffer (C76).
  *  3. The buffer may have any size from zero up: only whole packets are encoded (C4), and
- *     the cursor says where the next call goes on (C5). With an empty buffer of
- *     %PAGODA_PAGING_MIN_BUFFER bytes and %PAGODA_PAGING_MIN_PRIVATE bytes of private data
- *     each call encodes at least a packet (C9).
+ *     the cursor says where the next call goes on (C5). An empty buffer of
+ *     %PAGODA_PAGING_MIN_BUFFER bytes with %PAGODA_PAGING_MIN_PRIVATE bytes of private data
+ *     has room for a packet of any operation (C9).
  *  4. No byte past the end of the buffer or the private data is written (C2).
  *  5. The encoded size of a page list depends on the number of its runs (sequences of pages with
  *     consecutive addresses), not on the number of its pages.
@@ -34,7 +34,7 @@
 
 struct pagoda_cpu_executor;
 
-/* Bytes of an empty buffer with which each call of a builder encodes at least a packet. */
+/* Bytes of an empty buffer that has room for a packet of any operation. */
 #define PAGODA_PAGING_MIN_BUFFER	512
 /* Bytes of private data that a builder writes for each packet. */
 #define PAGODA_PAGING_MIN_PRIVATE	sizeof(struct pagoda_paging_private)
@@ -124,8 +124,8 @@ static inline void pagoda_cost_add(struct pagoda_paging_cost *sum,
 /**
  * struct pagoda_paging_ends - Source and destination of an operation, for traces and the journal
  * @source: Address of the source; or a table's address, a fence's new value, an offset (ends.c)
- * @address: Address of the destination, its first page for aperture mappings; or the address that
- *	READ_PHYSICAL reads, or the first virtual address of a changed or flushed range
+ * @address: Address of the destination, or the number of its first page for aperture mappings; the
+ *	address that READ_PHYSICAL reads; the first virtual address of a changed or flushed range
  * @size: Size in the operation's own unit: bytes, pages, entries, ranges or fences
  * @src_segment: Segment of @source, %VIRTIO_PAGODA_SEGMENT_COUNT = none
  * @dst_segment: Segment of @address, %VIRTIO_PAGODA_SEGMENT_COUNT = none

@@ -5,8 +5,9 @@
  *	0x0000 TRANSFER alloc=7 2 MiB vram+0x100000 -> system 3 runs [START END]
  *
  * The bytes are untrusted. A packet with a known opcode and the right length is printed with any
- * values of its fields; the first other packet ends the text. Here are the helpers of all print*.c,
- * and the functions for packets that name memory by segment and address.
+ * values of its fields; the first other packet ends the text. This file has helpers of all print*.c
+ * and prints TRANSFER, FILL, DISCARD_CONTENT, the operations of the aperture, READ_PHYSICAL,
+ * WRITE_PHYSICAL, SIGNAL_MONITORED_FENCE and NOTIFY_ALLOC.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>

@@ -56,7 +56,7 @@ void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *pack
 }
 
 /*
- * Prints the address of an update's page table: with GPU_PHYSICAL segment and offset, with
+ * Prints the address of an update's page table: with GPU_PHYSICAL segment and address, with
  * GPU_VIRTUAL a virtual address, with any other mode the mode's number and the bare address.
  */
 static void print_table(struct pagoda_paging_text *text,

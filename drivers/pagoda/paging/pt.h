@@ -13,8 +13,8 @@ static inline bool pagoda_update_is_64k(const struct pagoda_op_update_page_table
 }
 
 /*
- * Returns the DXGK_PTE for entry @i: with REPEAT the only one; for a 64 KiB page, which has
- * sixteen, the first of them (C88).
+ * Returns the element of @update->ptes for entry @i: with REPEAT the only one; for a 64 KiB page,
+ * which has sixteen elements, the first of these (C88).
  */
 static inline const struct pagoda_pte *
 pagoda_update_pte(const struct pagoda_op_update_page_table *update, u32 i)

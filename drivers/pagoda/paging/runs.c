@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Conversion of page lists to runs: a run is a sequence of pages with consecutive addresses, so
- * that the size of a paging buffer depends on fragmentation and not on the allocation's size.
+ * that the encoded size of a list depends on its fragmentation and not on its number of pages.
  *
  * A run ends where the next page isn't consecutive, or at the end of the range of the list that is
  * converted. The end of a packet cuts a run only in a transfer between two page lists. Functions
@@ -161,10 +161,10 @@ struct pagoda_runs_packet pagoda_runs_put(const struct pagoda_paging_limits *lim
  * @dst_runs runs of the destination, 0 for a side that isn't a page list.
  *
  * Every packet but the operation's last has as many runs as the buffer has room for, at most
- * max_runs. A packet has fewer runs than the first packet of a fresh buffer only if it is the last
+ * max_runs. Such a packet has fewer runs than the first packet of a fresh buffer only as the last
  * of its buffer, behind packets of max_runs runs each or packets of another operation. If both
- * sides have runs, the end of a packet may cut a run of either side in two, and room for a run
- * stays unused where runs of both sides end at the same page.
+ * sides have runs, the end of a packet may cut a run of either side in two, and room for one run
+ * may stay unused where runs of both sides end at the same page.
  */
 struct pagoda_paging_cost pagoda_runs_cost(const struct pagoda_paging_limits *limits,
 					   u32 buffer_size, u32 head, u64 src_runs, u64 dst_runs)

@@ -4,10 +4,10 @@
 #include "runs.h"
 
 /*
- * Checks that a side has @size bytes: from @offset on in a segment, or from page @first on in a
- * page list. If @size is 0, address and page list aren't checked. Returns 0, -EINVAL for a
- * malformed side, or -ERANGE for a side that is too short or has too large an address or
- * generation, with the reason in *@why.
+ * Checks that @size bytes are in the segment, from @side->address + @offset on, or in the page
+ * list, from page @first on. If @size is 0, address and page list aren't checked. Returns 0,
+ * -EINVAL for a malformed side, or -ERANGE for a side that is too short or has too large an address
+ * or generation, with the reason in *@why.
  */
 int pagoda_side_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_side *side, u64 offset, u64 first, u64 size,

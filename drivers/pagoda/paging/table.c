@@ -2,7 +2,7 @@
 /*
  * The table of operations, and the entry points that call the functions of its rows.
  *
- * A new operation needs a row with all columns; a test fails if a column is missing.
+ * A new operation needs a row; a test fails if a column other than tail and moved is missing.
  * selftests/tools/optable.py generates the README's table of operations from this file.
  */
 #include <linux/atomic.h>
@@ -350,12 +350,12 @@ u64 pagoda_paging_unknown_count(void)
  * @op: The operation
  * @why: After an error: a constant text that names the failed check
  *
- * Only this function refuses operations: builders encode every accepted operation. An operation
+ * Only this function refuses operations: builders refuse no accepted operation. An operation
  * with an unknown opcode is accepted, and encodes nothing (C17). Not checked are overlaps of two
  * different page lists unless both are contiguous, and what aperture pages and virtual addresses
  * lead to.
  *
- * Context: any. Reads the operation's page lists.
+ * Context: any. Reads all lists that the operation points to.
  * Return: 0; -EINVAL for a malformed operation, -ERANGE for an operation that reaches past a
  * segment, a page list or a limit, -EOPNOTSUPP for an operation that the device doesn't execute, or
  * that needs what the device doesn't have.
@@ -461,7 +461,7 @@ struct pagoda_paging_ends pagoda_paging_ends(const struct pagoda_paging_op *op)
 /*
  * Returns the row of the packet at @data, which is aligned to VIRTIO_PAGODA_PACKET_ALIGN. Returns
  * NULL, and sets *@why to a constant text, if the opcode is unknown, the packet is longer than
- * @left bytes, or its length isn't what the opcode and the packet's counts of elements give.
+ * @left bytes, or its length isn't what the opcode and the packet's counts and flags give.
  */
 const struct pagoda_paging_row *pagoda_packet_check(const void *data, u32 left,
 						    const char **why)

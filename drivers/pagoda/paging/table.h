@@ -21,11 +21,11 @@ struct pagoda_cpu_packet;
  * struct pagoda_paging_row - Properties and functions of an operation
  * @name: Name as in VIRTIO_PAGODA_OPS()
  * @trigger: Event that needs the operation
- * @points: Rows of selftests/points.tsv that say what the operation must do; "ours" for operations
- *	that WDDM doesn't have, "none" if there is no such row
+ * @points: Rows of selftests/points.tsv that say what the operation must do; "ours" for MAP_MMU,
+ *	which WDDM doesn't have; "none" if there is no such row
  * @head: Bytes of the packet without the runs, entries or data behind the head
- * @tail: Returns the bytes of the runs, entries or data behind the head, from counts in the head;
- *	NULL if nothing ever follows the head. Called with @head bytes readable
+ * @tail: Returns the number of bytes behind the head, by counts and flags in the head; NULL if
+ *	nothing ever follows the head. Called with @head bytes readable
  * @validate: Checks an operation that the device offers; arguments and result are those of
  *	pagoda_paging_validate()
  * @build: Encodes a valid operation; the contract is in paging/paging.h

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TRANSFER (C26 - C35): copies between any two of VRAM, aperture and page lists; with SWIZZLE
- * or UNSWIZZLE one side is a tiled surface in VRAM. SPECIAL_LOCK_TRANSFER: copies between a tiled
- * surface in VRAM, which the CPU sees untiled in a swizzling range, and memory outside VRAM.
+ * TRANSFER (C26 - C35): copies from and to VRAM, aperture or page lists; with SWIZZLE or UNSWIZZLE,
+ * and an allocation, one side is a tiled surface in VRAM. SPECIAL_LOCK_TRANSFER: copies between a
+ * tiled surface in VRAM, which the CPU sees untiled in a swizzling range, and memory outside VRAM.
  *
- * An operation is a single packet, unless its page lists have more runs than a packet may have or
- * the buffer has room for. &pagoda_paging_cursor.done is in bytes; all packets but the last end at
- * the end of a page. The location of a surface is its first byte in every packet; struct
- * virtio_pagoda_tiled says where in the surface's linear view the packet's bytes are.
+ * An operation is a single packet, unless its size is 0 (no packet), or its page lists have more
+ * runs than a packet may have or the buffer has room for. &pagoda_paging_cursor.done is in bytes;
+ * all packets but the last end at the end of a page. A surface's location is that of its first byte
+ * in every packet; struct virtio_pagoda_tiled says where in its linear view the packet's bytes are.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -212,10 +212,10 @@ int pagoda_special_lock_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * If both sides are page lists: sets @runs to the number of pages, at most @nr_pages from index
- * @first of both lists on, that a packet with @max_runs runs can copy, and to the numbers of runs
- * of source and destination that the packet needs. Each step goes on to where the next run of
- * either side ends.
+ * For a copy between two page lists: sets @runs to the number of pages, at most @nr_pages from
+ * index @first of both lists on, that a packet of at most @max_runs runs can copy, and to the
+ * numbers of runs of source and destination that the packet needs. Each turn of the loop goes on
+ * to the next end of a run of either side.
  */
 static void transfer_merge(const struct pagoda_op_transfer *transfer, u64 first, u64 nr_pages,
 			   u32 max_runs, struct pagoda_transfer_runs *runs)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Builds UPDATE_PAGE_TABLE (C86 - C100): encodes packets, or in CPU_VIRTUAL mode has the CPU store
- * the entries (C76); computes the cost. &pagoda_paging_cursor.done counts entries.
+ * Builds UPDATE_PAGE_TABLE (C86 - C100): encodes packets, or in CPU_VIRTUAL mode stores the entries
+ * in the table (C76); computes the cost. &pagoda_paging_cursor.done counts entries.
  *
  * Consecutive entries that are equal, or whose addresses grow by a constant number of bytes, are a
- * run: a packet of its own with a single value and an increment encodes a run of any length. A run
- * so short that its values take less room than such a packet is encoded as values. Where a longer
- * run begins and ends depends only on the entries and never on the buffer, so that the end of a
- * buffer costs at most a packet's head.
+ * run: a packet of its own with a single value, and REPEAT or an increment, encodes a run of any
+ * length. A run so short that its values take less room than such a packet is encoded as values.
+ * Where a longer run begins and ends depends only on the entries and never on the buffer, so that
+ * the end of a buffer costs at most a packet's head.
  */
 #include <linux/compiler.h>
 #include <linux/math.h>
@@ -149,10 +149,10 @@ static inline u32 pagoda_pt_skip(const u64 *values, u32 at, u32 end)
  * packet of its own (pt_run_pays()), or before the end. Runs are measured beyond @fit, too, so that
  * the end of a buffer doesn't cut them. The caller knows that no such run begins at @first.
  *
- * In each turn of the loop no such run is known to begin between @first and @at. If such a run
- * begins in the PAGODA_PT_RUN entries from @at on, but not in the last two of these entries, the
- * run contains the last three of these entries; if the run is shorter than PAGODA_PT_RUN, the run
- * contains the update's last three entries. So checking three entries (@probe) is enough.
+ * Invariant of the loop: no such run begins between @first and @at. If such a run begins in the
+ * PAGODA_PT_RUN entries from @at on, but not in the last two of these entries, the run contains the
+ * last three of these entries; if the run is shorter than PAGODA_PT_RUN, the run contains the
+ * update's last three entries. So checking three entries (@probe) is enough.
  */
 static u32 pt_values(const struct pagoda_op_update_page_table *update, u32 first, u32 fit)
 {
@@ -281,7 +281,7 @@ static bool update_packet(const struct pagoda_paging_op *op, struct pagoda_pagin
 	return true;
 }
 
-/* Has the CPU store the entries in the table, so that nothing is left to encode (C76). */
+/* Stores the entries in the table, for CPU_VIRTUAL mode, in which nothing is encoded (C76). */
 static void update_store(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_op_update_page_table *update)
 {
@@ -325,9 +325,9 @@ u64 pagoda_update_moved(const struct pagoda_paging_op *op)
 
 /*
  * Returns the moved bytes, and upper bounds of the encoded bytes and packets: those with an endless
- * buffer, plus a packet head for each end of a buffer at which a packet may be split. The first
- * buffer may be the rest of a used one; in the fresh buffers behind it less than a packet with a
- * single value stays free. In CPU_VIRTUAL mode only the moved bytes aren't 0.
+ * buffer, plus the head of another packet for each end of a buffer that may split a packet. The
+ * first buffer may be used in part; in the fresh buffers behind it less than a packet with a single
+ * value stays free. In CPU_VIRTUAL mode only the moved bytes aren't 0.
  */
 struct pagoda_paging_cost pagoda_update_cost(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op, u32 buffer_size)

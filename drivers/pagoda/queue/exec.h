@@ -6,12 +6,12 @@
  * A job is one request to execute command buffers in the context's address space. A job's life is
  * that of a paging submission (queue.h: get, add, arm, push, put), with create instead of get.
  *
- * A job that faults, or takes longer than the timeout, costs only its own context: the engine
- * is reset, the guilty context is banned, its other jobs fail with -ECANCELED, and jobs of other
- * contexts that the device had are sent again with new request numbers (C187). When an engine can't
- * be reset, the owner resets the adapter, that is the whole device: then all jobs in flight on all
- * engines fail that weren't executed completely, and at most the contexts of jobs that faulted or
- * hung are banned.
+ * A job that faults, or takes longer than the timeout, costs only its own context: the engine is
+ * reset, the guilty context is banned, its other jobs fail with -ECANCELED, and unfinished jobs of
+ * other contexts that the device had are sent again with new request numbers (C187). When an engine
+ * can't be reset, the owner resets the adapter, that is the whole device: then all jobs in flight
+ * on all engines fail that weren't executed completely, and at most the contexts of jobs that
+ * faulted or hung are banned.
  *
  * A job's fence always signals, with an error if the work wasn't done: -EFAULT (fault), -ETIME
  * (hang), -ECANCELED (the context was banned before the job ran, or the job was lost to a reset of
@@ -72,9 +72,9 @@ struct pagoda_exec_report {
  * @placed: The engine keeps a place, in which a job may be prepared, for a context whose
  *	pagoda_exec_context_ask() returned false. Called with a spinlock of the engine held: takes
  *	spinlocks only. Not called once the context is banned or destroyed
- * @done: A job has ended, executed or not, and its fence is about to signal: what the job wrote to
- *	memory can be read already; or pagoda_engines_stored() was called while the engine had the
- *	job. The second argument is the account of the job's context, or NULL. Called in any
+ * @done: A job in flight has ended, executed or not, and its fence is about to signal: what the job
+ *	wrote to memory can be read already; or pagoda_engines_stored() is called while the job is
+ *	in flight. The second argument is the account of the job's context, or NULL. Called in any
  *	context, interrupts off, maybe under a spinlock of the engine; takes spinlocks only. May be
  *	NULL
  * @freed: A job whose &pagoda_exec_job.payer isn't NULL is about to be freed: its fence has

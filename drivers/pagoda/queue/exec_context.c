@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts, to which jobs belong: creation, destruction and progress; the ban of a context of which
- * a job faulted or hung.
+ * Contexts, to which jobs belong: creation, destruction and progress; the ban of a context, whose
+ * jobs fail from then on.
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>

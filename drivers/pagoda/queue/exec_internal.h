@@ -50,8 +50,8 @@
  * @fault: Coordinates of the fault
  * @turn: Fence that signals when the job, armed without a place, gets a place or needs none any
  *	more (exec_places.c); NULL = the job gets its place before arm
- * @execute: Command for the device
- * @buffers: The command buffers, which follow @execute
+ * @execute: First part of the request's buffer for the device
+ * @buffers: The command buffers, the rest of the request's buffer
  *
  * engine->flight.lock protects @faulted, @placed, @done, @unplaced, @failures and @fault.
  */
@@ -155,7 +155,8 @@ struct pagoda_engines {
  * @kref: References: the owner's, and one per context
  * @busy_ns: Nanoseconds charged so far, by index of the engine, whose flight.lock protects them
  * @turn: By index of the engine: grows like @busy_ns, and is raised to &pagoda_exec_engine.turn
- *	when a context asks, so that idle time isn't saved up; protected by flight.lock, too
+ *	when a context asks outside of the account's slice, so that idle time isn't saved up;
+ *	protected by flight.lock, too
  */
 struct pagoda_exec_account {
 	struct kref kref;

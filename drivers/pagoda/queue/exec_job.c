@@ -25,9 +25,7 @@ void pagoda_engine_ended(struct pagoda_job *core)
 	const struct pagoda_engines_args *args = &pagoda_engine_of(core->flight)->engines->args;
 	unsigned long flags;
 
-	/*
-	 * A job that ended unexecuted, because its context was destroyed, may still have a place.
-	 */
+	/* A job that ended unexecuted because its context was destroyed may still have a place. */
 	spin_lock_irqsave(&core->flight->lock, flags);
 	pagoda_places_remove(job);
 	list_del_init(&job->done);

@@ -8,17 +8,17 @@
  *
  *	asking		the context waits for a place, ordered by priority, then by the time of
  *			the engine that the context's account has used
- *	granted		a place is kept for the context, for PLACES_PATIENCE while others ask
+ *	granted		a place is kept for the context, at most PLACES_PATIENCE while others ask
  *	placed		the job has the place, from just before arm until the job is done; a fenced
  *			job may get its place only after arm
  *
  * An account whose context gets a place keeps its position in this order for PLACES_SLICE of the
- * engine's time: if accounts that need the same memory alternated, each job would have to page.
+ * engine's time: if accounts that need the same room in VRAM alternated, each job would page.
  *
  * A preparation may be slow, because it pages or waits for a lock of its client. A grant therefore
- * ends after PLACES_PATIENCE, and the next context in order gets the place; a context that is ready
- * later takes a place that is free, or asks again. So no preparation blocks other contexts that ask
- * for a place of the engine for longer than PLACES_PATIENCE.
+ * ends at most PLACES_PATIENCE after others ask, and the next context in order gets the place; a
+ * context that is ready later takes a place that is free, or asks again. So no preparation blocks
+ * other contexts that ask for a place of the engine for longer than PLACES_PATIENCE.
  *
  * A fenced job that can't have a place at once is armed without one (pagoda_exec_job_wait_place()).
  * When all its other dependencies have signalled, the scheduler asks for a place on behalf of the
@@ -35,7 +35,7 @@
 #include "exec_internal.h"
 
 /*
- * Jiffies for which a place stays kept for a context that prepares a job, once other contexts ask.
+ * Most jiffies that a place stays kept for a context that prepares a job, once other contexts ask.
  */
 #define PLACES_PATIENCE	2
 /* Nanoseconds of an engine's time that an account gets before accounts behind it have a turn. */
@@ -119,9 +119,9 @@ static bool slice_is_of(const struct pagoda_exec_engine *engine,
 }
 
 /*
- * Puts a context among those that ask for a place, engine->asking, unless it is there. If the
- * context's account was idle and doesn't have the slice, the account's turn is raised to
- * engine->turn, so that idle time isn't saved up.
+ * Puts a context among those that ask for a place, engine->asking, unless it is there. A lower turn
+ * of the context's account is raised to engine->turn, so that idle time isn't saved up, unless the
+ * account has the slice.
  */
 static void asking_enter(struct pagoda_exec_context *context)
 {
@@ -225,8 +225,8 @@ static void places_grant(struct pagoda_exec_engine *engine)
 }
 
 /*
- * Work item: ends all grants that haven't been used, however new, and keeps their places for the
- * contexts that ask next.
+ * Work item: ends all grants that haven't been used, however new, and gives their places to the
+ * contexts that are next in engine->asking.
  */
 void pagoda_places_work(struct work_struct *work)
 {
@@ -503,9 +503,7 @@ static u32 places_collect(struct pagoda_exec_engine *engine, struct dma_fence **
 
 	spin_lock_irq(&engine->flight.lock);
 	list_for_each_entry(job, &engine->places, placed) {
-		/*
-		 * Acquire: pairs with pagoda_exec_job_arm(). A job without a fence isn't armed yet.
-		 */
+		/* Acquire: pairs with pagoda_exec_job_arm(). A job without fence isn't armed. */
 		struct dma_fence *fence = smp_load_acquire(&job->base.fence);
 
 		if (!fence || count == room)

@@ -15,8 +15,8 @@
  * A fault halts the engine until the engine is reset, so a fault is handled like a hang, but
  * without the wait and with the guilty job known.
  *
- * All code of this file runs in the dma_fence signalling path: the code may sleep, but not allocate
- * with reclaim.
+ * All code of this file may run in the dma_fence signalling path: the code may sleep, but not
+ * allocate with reclaim.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
@@ -228,8 +228,7 @@ static bool exec_is_broken(struct pagoda_exec_engine *engine)
 
 /*
  * If the engine is broken, and not held, has the owner reset the adapter, and ends all jobs of all
- * engines if the owner can't.
- * The caller doesn't hold reset_lock.
+ * engines if the owner can't. The caller doesn't hold reset_lock.
  */
 static void exec_escalate(struct pagoda_exec_engine *engine)
 {
@@ -278,9 +277,9 @@ static struct pagoda_engine_job *exec_next_lost(struct pagoda_exec_engine *engin
 
 /*
  * Ends all jobs in flight: jobs that weren't executed and hadn't failed before end with -ECANCELED,
- * and the owners of their contexts are told, unless the context is banned. Does nothing if the
- * device is gone for good.
- * The engine is paused meanwhile, so that jobs stay in flight while flight.lock is dropped.
+ * and the owners of their contexts are told, unless the context is banned. The engine is paused
+ * until then, so that jobs stay in flight while flight.lock is dropped. Does nothing if the device
+ * is gone for good.
  */
 static void exec_lost(struct pagoda_exec_engine *engine)
 {
@@ -354,8 +353,8 @@ void pagoda_engine_work(struct work_struct *work)
 }
 
 /*
- * Returns the number of the device's first request if the device made no progress for the whole
- * timeout. Else arms the watchdog for the rest of the timeout, and returns 0. Also returns 0 while
+ * Returns the number of the first unfinished request if the device made no progress for the whole
+ * timeout. Else arms the watchdog for the rest of the timeout, and returns 0. Only returns 0 while
  * no watchdog may act, because the device has no job, or the engine is held or (to be) reset.
  */
 static u64 exec_overdue(struct pagoda_exec_engine *engine)

@@ -359,9 +359,9 @@ struct dma_fence *pagoda_job_take(struct pagoda_job *job)
 }
 
 /*
- * Handles the answer @outcome to a job: the job is done, or waits again if it failed. Ignores the
- * answer if the job was taken back before. Returns whether recovery has to run. Caller holds
- * flight.lock.
+ * Handles the answer @outcome to a job: the job is done, or waits again unless the answer is OK.
+ * Ignores the answer if the job was taken back before. Returns whether recovery has to run. Caller
+ * holds flight.lock.
  */
 static bool job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
 		       const struct pagoda_fault *fault)
@@ -387,7 +387,7 @@ static bool job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
 
 /*
  * &pagoda_request.complete: the transport calls this function once for each request, from an
- * interrupt, a poll or a reset.
+ * interrupt, a poll or a reset, or when the device is gone.
  */
 static void job_complete(struct pagoda_request *request, enum pagoda_outcome outcome,
 			 const struct pagoda_fault *fault)
@@ -415,8 +415,8 @@ static void job_complete(struct pagoda_request *request, enum pagoda_outcome out
 }
 
 /*
- * Submits job->request, in which the caller has set all members but complete; on success the job
- * is PAGODA_JOB_SENT and the watchdog is armed. Caller holds &pagoda_flight.lock. Returns 0 or the
+ * Submits job->request, in which the caller has set what is to be sent; on success the job is
+ * PAGODA_JOB_SENT and the watchdog is armed. Caller holds &pagoda_flight.lock. Returns 0 or the
  * error of &pagoda_transport_ops.submit.
  */
 int pagoda_job_send(struct pagoda_job *job)

@@ -52,7 +52,7 @@ enum pagoda_timeline {
 
 /**
  * enum pagoda_job_state - State of a job in flight
- * @PAGODA_JOB_WAITING: to be sent to the device, or to be ended unexecuted
+ * @PAGODA_JOB_WAITING: to be sent to the device, executed by the CPU or ended unexecuted
  * @PAGODA_JOB_SENT: the device has the job
  * @PAGODA_JOB_DONE: executed, failed or given up; the fence signals when the job is the first in
  *	flight
@@ -131,7 +131,7 @@ struct pagoda_flight_ops {
  * struct pagoda_flight - The jobs in flight on a queue of the device
  * @ops: Operations
  * @dev: For messages and the scheduler
- * @transport: Transport to the device's queue; NULL if jobs are never sent
+ * @transport: Transport to the device's queue; may be NULL if jobs are never sent
  * @owner: Reference count of the struct that embeds this one; each request that the transport owns
  *	has a reference
  * @recover_wq: Ordered work queue that runs @work and @watchdog
@@ -145,8 +145,8 @@ struct pagoda_flight_ops {
  * @signal_lock: Held while fences are signalled, to keep their order; their locks nest inside
  * @lock: Protects all members below
  * @inflight: Jobs that the scheduler handed over, in order, until their fence signals
- * @need_reset: The device's queue has to be reset: the device refused a request, gave an invalid
- *	answer or made no progress, or a request couldn't be submitted
+ * @need_reset: The device's queue has to be reset: the device refused or lost a request, gave an
+ *	invalid answer or made no progress, or a request couldn't be submitted
  * @polling: The watchdog is looking for completions
  * @taken: Jobs that the scheduler handed over so far
  * @retired: Jobs taken off @inflight so far, to have their fence signalled
@@ -154,7 +154,7 @@ struct pagoda_flight_ops {
  *	given up unsent
  * @acked_seqno: Highest &pagoda_job.seqno that the device is known to have finished, or that counts
  *	as finished after a reset
- * @nr_sent: Number of requests that the device has
+ * @nr_sent: Number of jobs that are PAGODA_JOB_SENT
  * @skipped: Bytes that the device didn't copy, by &pagoda_request.skipped
  * @polled: Completions found by a poll, without an interrupt
  * @progress: jiffies of the device's last progress

@@ -2,16 +2,16 @@
 /*
  * Internals of the paging queue.
  *
- * A job is a submission. The owner of a job from one stage of the job's life to the next:
+ * A job is a submission. The owner of a job at each stage of the job's life:
  *
- *	pool      -> get                     caller, may sleep and allocate
- *	get       -> arm, push               scheduler, waits for dependencies
- *	run_job   -> flight.inflight         queue, until the job's fence is signalled
- *	free_job  -> history -> pool         queue: kept for debugfs, then reused
+ *	from get on		the caller, which may sleep and allocate
+ *	from push on		the scheduler, which waits for the job's dependencies
+ *	from run_job on		the queue: in flight.inflight until the job's fence signals
+ *	from free_job on	the queue: most jobs in the history, then free for reuse
  *
- * All work in the dma_fence signalling path that may sleep (reset, the CPU executor, the watchdog)
- * runs in one ordered work queue: no two such work items run at a time, so that they need no locks
- * against each other.
+ * Resets, the CPU executor and the watchdog, which may sleep in the dma_fence signalling path, run
+ * in work items of one ordered work queue: no two such work items run at a time, so that they need
+ * no locks against each other.
  */
 #ifndef PAGODA_QUEUE_INTERNAL_H
 #define PAGODA_QUEUE_INTERNAL_H
@@ -103,13 +103,13 @@ struct pagoda_paging_job {
  * struct pagoda_queue - The paging queue of a device
  * @kref: References: the owner's, and one per request that the transport owns
  * @args: Arguments of pagoda_queue_create()
- * @flight: Jobs in flight, in the order of their numbers; flight.lock protects all members from
- *	@pool on, but @returned
+ * @flight: Jobs in flight, in the order of their numbers; flight.lock protects @lines and, but for
+ *	wait queues, all members from @pool on
  * @main: The line for submissions that have no line of their own; constant
  * @lines: All lines
  * @lineless: Wait queue, woken when a line is gone
  * @submit_wq: Ordered work queue of the scheduler, which runs and frees jobs
- * @recover_wq: Ordered work queue of the work item and the watchdog of @flight
+ * @recover_wq: Ordered work queue of the work item and watchdog of @flight, and of ends of lines
  * @retired_ns: CLOCK_MONOTONIC when jobs were last found to be finished; protected by
  *	flight.signal_lock
  * @classes: Number of sizes of jobs; constant
@@ -124,7 +124,7 @@ struct pagoda_paging_job {
  * @held: Nothing is sent, because the device is being reset or polled
  * @closed: All jobs are given up, from a reset of the whole device until its memory is rebuilt
  * @adapter_busy: A reset of the whole device is in progress
- * @stopped: No more jobs are accepted
+ * @stopped: Jobs that are pushed fail
  * @gone: Destroyed; only requests that the transport still owns refer to the queue
  * @adapter_wanted: Reasons of those calls of pagoda_queue_reset_adapter() that no reset of the
  *	whole device has answered yet, 0 = there are none
@@ -136,7 +136,7 @@ struct pagoda_paging_job {
  *	lower than those of their jobs by this amount
  * @last_id: &pagoda_submission.id of the last armed job
  * @last_seqno: &pagoda_submission.seqno of the last job that the scheduler handed over
- * @stats: Counters; those of doorbells and polls are in the transport and in @flight
+ * @stats: Counters, but for those in the transport (doorbells) and in @flight (polled, skipped)
  * @adapter_done: Woken when @adapter_tries changes
  */
 struct pagoda_queue {

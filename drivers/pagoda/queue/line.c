@@ -4,9 +4,9 @@
  * the submissions of a line in the order in which they were pushed, and those of several lines as
  * they become ready, the oldest first.
  *
- * The scheduler would give up what is left in the entity of a process that was killed; but page
- * tables would then still show memory that is given to others. So a line outlives its owner until
- * all its submissions have ended, and a work item destroys the entity.
+ * When an entity is destroyed, the scheduler ends the jobs left in the entity unexecuted: page
+ * tables could still map memory that then belongs to other allocations. Therefore a line outlives
+ * its owner until all its submissions have ended; then a work item destroys the entity.
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
@@ -58,8 +58,8 @@ struct pagoda_line *pagoda_line_create(struct pagoda_queue *queue)
 }
 
 /*
- * Drops a reference to a line. After the last one was dropped, the line is destroyed after a grace
- * period: callbacks of fences, even of the last job's, may still wake the scheduler by the entity.
+ * Drops a reference to a line. A grace period after the last drop the line is destroyed: callbacks
+ * of jobs' dependencies, even of the last job's, may until then use the entity.
  */
 static void line_drop(struct pagoda_line *line)
 {
@@ -69,10 +69,10 @@ static void line_drop(struct pagoda_line *line)
 }
 
 /**
- * pagoda_line_put() - Give up a line
+ * pagoda_line_put() - Drop the owner's reference to a line
  * @line: Line without submissions that are neither pushed nor put
  *
- * What was pushed is still executed.
+ * Submissions that were pushed are still executed.
  *
  * Context: any.
  */

@@ -40,7 +40,7 @@ void pagoda_queue_stats(struct pagoda_queue *queue, struct pagoda_queue_stats *s
  * @queue: The queue
  *
  * Context: any.
- * Return: Bytes of all submissions that are armed and not finished, without their fences.
+ * Return: Bytes of all submissions that are between arm and free_job, without their fences.
  */
 u64 pagoda_queue_busy_bytes(struct pagoda_queue *queue)
 {

@@ -4,7 +4,7 @@
  *
  * A device has one paging queue, which has lines: the submissions of a line are executed in the
  * order in which they were armed, and a submission that waits for its dependencies holds up no
- * other line. The queue has a line from the start; owners create others. Between lines only
+ * other line. The queue has a line from the start; the owner creates others. Between lines only
  * dependencies make an order. The device executes submissions in the order in which they are sent,
  * so a submission that depends on a submission of another line only waits until the latter is sent.
  *
@@ -25,8 +25,9 @@
  *
  * Operations that never run concurrently (C23): two builds of buffers, which hold the caller's
  * lock; and, of the device's queue, submit, poll and reset. A build may run concurrently with
- * submit, poll or reset: the built buffer belongs to the builder until push, and doesn't change
- * from then on. A submission pushed during a reset is sent after the reset.
+ * submit, poll or reset: a buffer belongs to its builder until push, and from then on only
+ * &pagoda_queue_ops.numbered writes to the buffer. A submission pushed during a reset of the
+ * device's queue is sent after the reset.
  *
  * When the device refuses or loses a submission, the queue resets the device's queue and continues
  * from the first packet that wasn't executed, with unchanged sequence numbers and before any newer
@@ -38,9 +39,9 @@
  * When a reset of the device's queue fails, or when a reset of the whole device is requested, the
  * owner resets the whole device. All submissions in flight that weren't executed completely are
  * lost then, and so are submissions pushed before the owner has rebuilt the device's memory and
- * called pagoda_queue_restart(). No thread waits for the rebuild, so that the owner may take its
- * time, allocate, and wait for threads that wait for fences. If the whole device can't be reset
- * either, execute() runs all submissions on the CPU from then on.
+ * called pagoda_queue_restart(). The queue doesn't wait for the rebuild, in which the owner may
+ * allocate, and wait for threads that wait for fences. If the whole device can't be reset either,
+ * execute() runs all submissions on the CPU from then on.
  */
 #ifndef PAGODA_QUEUE_H
 #define PAGODA_QUEUE_H
@@ -58,7 +59,7 @@ struct pagoda_transport;
 
 /** PAGODA_QUEUE_REPLAYS: most times that the device gets a packet again that it failed at. */
 #define PAGODA_QUEUE_REPLAYS	2
-/** PAGODA_QUEUE_HISTORY: number of finished submissions kept with their buffers, for debugfs. */
+/** PAGODA_QUEUE_HISTORY: most finished submissions kept with their buffers, for debugfs. */
 #define PAGODA_QUEUE_HISTORY	8
 
 /**
@@ -100,24 +101,23 @@ struct pagoda_submission {
  *	numbers, in the dma_fence signalling path: doesn't allocate. May be NULL
  * @execute: Run the submission on the CPU from byte @start; returns 0, or an error and in
  *	*@stopped_at the offset of the first packet that wasn't executed completely. Called if the
- *	device doesn't execute
- *	(pagoda_queue_args.use_cpu, or a device that can't be reset), and when the device failed at
- *	a packet more than PAGODA_QUEUE_REPLAYS times. Called in a work item in the dma_fence
- *	signalling path: must not allocate with reclaim or take a reservation lock. If NULL, such
- *	submissions are lost
- * @lost: The submission failed for good with @error from byte @offset on: the owner marks the
- *	content of its allocations as lost, clears memory that user space could see. Returns true if
+ *	device doesn't execute (pagoda_queue_args.use_cpu, or a device that can't be reset), and
+ *	when the device failed at a packet more than PAGODA_QUEUE_REPLAYS times. Called in a work
+ *	item in the dma_fence signalling path: must not allocate with reclaim or take a reservation
+ *	lock. If NULL, such submissions are lost
+ * @lost: The submission failed for good with @error from byte @offset on: the owner marks content
+ *	that wasn't written as lost, to be replaced by zeros before it is used. Returns true if
  *	the device must not continue without the submission's effect: the queue then resets the
  *	whole device, unless the submission was given up because of a reset of the whole device or
  *	of pagoda_queue_stop(), or the CPU executes all submissions. Called in the context of
  *	@execute, before the fence signals. May be NULL
  * @reset_adapter: Reset the whole device: if @broken, because the paging queue can't continue
  *	otherwise, also after @lost returned true; if @asked isn't 0, because of calls of
- *	pagoda_queue_reset_adapter(), whose reasons @asked has. Both may be so. The queue sends no
- *	submission meanwhile. If the owner returns 0, all requests that the device had are lost, and
- *	the owner rebuilds the device's memory and calls pagoda_queue_restart(); after an error the
- *	queue never uses the device again. Called in the context of @execute. NULL counts as an
- *	error
+ *	pagoda_queue_reset_adapter(), whose reasons @asked has. Both may be so. Until the return the
+ *	queue sends no submission. If the owner returns 0, requests that the device had and didn't
+ *	execute are lost, and the owner rebuilds the device's memory and calls
+ *	pagoda_queue_restart(); after an error the queue never uses the device again. Called in the
+ *	context of @execute. NULL counts as an error
  * @measured: Submissions that move @bytes were executed, one after the other, within @ns; the
  *	time they waited for dependencies isn't counted. Called in the dma_fence signalling path,
  *	with spinlocks held and interrupts off; one call at a time. May be NULL
@@ -165,7 +165,7 @@ struct pagoda_queue_args {
  * @submissions: Submissions pushed
  * @bytes: Bytes of paging buffers pushed
  * @doorbells: Doorbells rung
- * @resets: Times that the device's queue was reset, or a reset of it failed
+ * @resets: Resets of the device's queue by recovery, failed ones too
  * @replayed: Submissions given to the device again after a reset of its queue
  * @rescued: Submissions finished by the CPU after the device failed
  * @lost: Submissions that failed for good

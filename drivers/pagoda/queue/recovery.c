@@ -3,10 +3,10 @@
  * Recovery from a device that refuses, loses or forgets a submission.
  *
  *	watchdog    no progress for too long: look for completions that came
- *	            without an interrupt; if there are none, reset
- *	recover     hold new jobs back, reset, accept the progress that the device
- *	            reports if that is possible at all, and continue from there: with
- *	            unchanged numbers, in order, before any newer job
+ *	            without an interrupt; if there are none, or a failure, recover
+ *	recover     hold new jobs back, reset the device's queue, accept the progress
+ *	            that the device reports if possible at all, and continue behind it:
+ *	            with unchanged numbers, in order, before any newer job
  *	rescue      a packet that the device fails at for the third time is executed
  *	            by the CPU, with the rest of its buffer
  *	lost        the CPU can't execute the job either: the owner marks the content
@@ -20,8 +20,8 @@
  *	restart     called by the owner once the device's memory is rebuilt
  *	dead        the whole device can't be reset either: the CPU executes everything
  *
- * A job that was rescued or lost is still sent, with nothing left to execute, so that the device's
- * numbers stay without gaps and the job's fence keeps its place.
+ * Unless the queue escalates, a job that was rescued or lost is still sent, with nothing left to
+ * execute, so that the device's numbers have no gaps and the job's fence keeps its place.
  *
  * All recovery runs in recover_wq, one work item at a time, in the dma_fence signalling path: a
  * work item may sleep, but neither allocates with reclaim nor waits for a thread that does so. The
@@ -34,8 +34,8 @@
 
 /*
  * Keeps the queue from sending jobs until pagoda_queue_resume() (C23). With @polling, completions
- * that are found meanwhile count as found without an interrupt. Returns the number of such
- * completions so far. Runs in recover_wq.
+ * until then count as found without an interrupt. Returns the number of completions so far that
+ * count so. Runs in recover_wq.
  */
 u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling)
 {
@@ -81,8 +81,8 @@ static void job_failed(struct pagoda_paging_job *job, u32 offset)
 
 /*
  * Marks jobs that the device executed before its reset as done, and has the next job continue at
- * the offset that the device reached. Returns false if the reset's result doesn't fit the jobs sent
- * and acknowledged before, or if the device can't even finish a job with nothing left to execute.
+ * the offset that the device reached. Returns false if a job wasn't taken back, the reset's result
+ * doesn't fit the jobs sent and acknowledged before, or the device fails at an empty job.
  */
 static bool reset_apply(struct pagoda_queue *queue, const struct pagoda_reset_result *result)
 {
@@ -254,8 +254,8 @@ int pagoda_queue_escalate(struct pagoda_queue *queue)
 
 /*
  * Executes on the CPU, or gives up, the first jobs in flight, up to the first that the device is to
- * execute. The caller resumes the queue, which is held if the whole device was reset. Runs in
- * recover_wq.
+ * get, maybe empty. The caller resumes the queue, which is held if the whole device was reset. Runs
+ * in recover_wq.
  */
 void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 {
@@ -324,8 +324,8 @@ static void queue_recover(struct pagoda_queue *queue)
 
 /*
  * Work item of the paging queue: resets the whole device or the device's queue, if needed or
- * requested, then executes or gives up the jobs that aren't the device's, and sends the jobs that
- * wait. Runs in recover_wq.
+ * requested, then calls pagoda_queue_run_cpu() for the first jobs in flight, and sends the jobs
+ * that wait. Runs in recover_wq.
  */
 void pagoda_queue_work(struct work_struct *work)
 {
@@ -369,8 +369,8 @@ static bool queue_poll(struct pagoda_queue *queue)
 }
 
 /*
- * Resets the device's queue if the device made no progress for too long and a poll finds no
- * completion. Runs in recover_wq.
+ * Resets the device's queue if the device made no progress for too long, and a poll finds a failure
+ * or no completion. Runs in recover_wq.
  */
 void pagoda_queue_watchdog(struct work_struct *work)
 {
@@ -395,9 +395,9 @@ out:
  * @queue: The queue; its owner has a reset_adapter()
  * @reasons: Bits to be set in @asked of &pagoda_queue_ops.reset_adapter, not 0
  *
- * Returns when the reset is over; jobs that were in flight and not executed are given up then, or
- * soon after. Calls made before the reset begins share that reset, which gets the reasons of all
- * these calls; a call made during a reset causes another reset.
+ * Returns when the reset is over; if it succeeded, jobs that were in flight and not executed are
+ * given up then or soon after. Calls made before the reset begins share that reset, which gets the
+ * reasons of all these calls; a call made during a reset causes another reset.
  *
  * Context: may sleep for some seconds, but doesn't allocate: may be called in the dma_fence
  * signalling path. Not to be called from an operation of the queue.
@@ -424,8 +424,8 @@ int pagoda_queue_reset_adapter(struct pagoda_queue *queue, u32 reasons)
  * pagoda_queue_is_closed() - Check whether pushed jobs are given up
  * @queue: The queue
  *
- * Context: any. A closed queue stays closed as long as the caller holds the lock that orders arm
- * and push; a reset of the device closes the queue without that lock.
+ * Context: any. The lock that orders arm and push only keeps pagoda_queue_restart() from opening
+ * the queue: a reset of the device closes the queue, and undoes that if the reset fails.
  * Return: True if the device is being reset, or was reset and its memory isn't rebuilt yet.
  */
 bool pagoda_queue_is_closed(struct pagoda_queue *queue)
@@ -437,9 +437,9 @@ bool pagoda_queue_is_closed(struct pagoda_queue *queue)
  * pagoda_queue_restart() - Give the device work again after its memory was rebuilt
  * @queue: The queue
  *
- * Jobs of all lines that were armed before the call are given up, before or after the return, if
- * the queue was closed; else nothing changes. The next job armed may be the first that the device
- * executes, with the number that follows the last number sent to the device.
+ * If the queue was closed, jobs of all lines that were armed before the call and haven't ended are
+ * given up, before or after the return; else nothing changes. The next job armed may be the first
+ * that the device executes, with the number that follows the last number sent to the device.
  *
  * Context: doesn't sleep. The lock that orders arm and push is held, and all armed jobs are pushed.
  * Return: False if a reset of the device is in progress: the queue stays closed.

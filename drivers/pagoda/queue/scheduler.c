@@ -11,7 +11,7 @@
  *
  * PAGODA_FENCE_NAMES_UNTIL_SIGNAL is false: the kernel reads names as long as the fence exists. A
  * scheduler and its name are never freed, but reused for the next scheduler of that name: while
- * this module is loaded, there are as many schedulers as there ever were timelines at the same
+ * this module is loaded, each name has as many schedulers as it ever had timelines at the same
  * time. When this module is unloaded, the schedulers stay allocated, some hundred bytes for each
  * timeline: unloading must not wait until user space closes its files, and the release of a fence
  * runs no code that could free a scheduler later.

@@ -11,9 +11,10 @@
  * CPU (C66).
  *
  * Each function returns %VIRTIO_PAGODA_FAULT_NONE, or, with nothing written, the fault reason with
- * which the device would refuse the packet, or UNREACHABLE if only the CPU can't reach the memory.
- * A packet that overwrites the page tables of its own addresses may be refused halfway, as on the
- * device. Context: as the callbacks of &struct pagoda_cpu_executor allow.
+ * which the device would refuse the packet; or, if only the executor can't do what the packet asks
+ * for, UNREACHABLE, OUT_OF_RANGE (VRAM), BAD_TABLE (page tables) or UNSUPPORTED. A packet that
+ * overwrites the page tables of its own addresses may be refused halfway, as on the device.
+ * Context: as the callbacks of &struct pagoda_cpu_executor allow.
  */
 #ifndef PAGODA_PAGING_CPU_H
 #define PAGODA_PAGING_CPU_H
@@ -50,13 +51,13 @@ struct pagoda_cpu_range {
  *	kernel address, never NULL; mappings are released in reverse order
  * @unmap_page: Releases a mapping that @map_page made
  * @page_at: Returns element @index of a struct page array, which may be kept in @aperture or @mmu;
- *	NULL if the page has no struct page: a packet that names the page is refused
+ *	NULL if the page has no struct page: a packet with a run or virtual address of it is refused
  * @table_page: Returns the struct page of the page table at a bus address, NULL if there is no such
  *	table. Must look the table up among the driver's tables, and not derive the page from the
  *	address (C66). If @table_page itself is NULL, no page table is in system memory
  * @context: First argument of @table_page
- * @limits: Limits of the device. If NULL, packets with virtual addresses, page tables or swizzling
- *	ranges are refused as UNSUPPORTED, and max_runs and features aren't checked
+ * @limits: Limits of the device. If NULL, packets that use virtual addresses, page tables or
+ *	swizzling ranges are refused as UNSUPPORTED, and max_runs and features aren't checked
  * @roots: Root of each address space, limits->max_address_spaces elements, or NULL
  * @mmu: Struct page pointer for every page of device addresses, NULL if MAP_MMU hasn't mapped the
  *	page. Without this array (no device MMU) addresses of system memory aren't checked

@@ -82,9 +82,9 @@ static u32 update_values_check(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Checks that the device's MMU, if there is one, allows to write bytes [@address, @end) of a table
- * in system memory, and that the packet has struct pages. Returns the fault reason of the first bad
- * page, or 0.
+ * Checks that the device's MMU, if there is one, allows writes to addresses [@address, @end), a
+ * part of a table in system memory, and that the packet has a struct page array. Returns the fault
+ * reason of the first bad page, UNREACHABLE without an array, or 0.
  */
 static u32 table_system_check(const struct pagoda_cpu_packet *cpu, u64 address, u64 end)
 {
@@ -172,8 +172,8 @@ static __le64 update_value(const struct virtio_pagoda_update_page_table *update,
 }
 
 /*
- * Writes entries from number *@done on, up to the end of the page at @offset; advances *@done.
- * Returns 0 or a fault reason.
+ * Writes entries from number *@done on, up to the end of the page that @offset is in; advances
+ * *@done. Returns 0 or a fault reason.
  */
 static u32 update_page(const struct pagoda_cpu_table *table,
 		       const struct virtio_pagoda_update_page_table *update, u64 offset, u32 stride,

@@ -86,8 +86,8 @@ static u32 transfer_flags_check(const struct pagoda_cpu_executor *exec,
 }
 
 /*
- * Copies between a source and a destination that aren't tiled: page by page, unless both are in
- * VRAM.
+ * Copies bytes in linear order from the source to the destination: page by page, unless both are
+ * in VRAM.
  */
 static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
 			  u64 size)
@@ -103,7 +103,7 @@ static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda
 		u8 *from = pagoda_cpu_side_map(src, done);
 		u8 *to = pagoda_cpu_side_map(dst, done);
 
-		/* Aperture pages after their UNMAP are all the same page, the dummy page (C58). */
+		/* Unmapped pages of the aperture all lead to one page, the dummy page (C58). */
 		if (from != to)
 			memcpy(to, from, bytes);
 		pagoda_cpu_side_unmap(dst, to);
@@ -113,7 +113,7 @@ static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda
 
 /*
  * Checks the source, then the destination, then that these don't overlap; sets @surface for the
- * tiled side, if there is one, and @src or @dst for a side that isn't tiled. Returns 0 or a fault
+ * tiled side, if there is one, and @src and @dst for sides that aren't tiled. Returns 0 or a fault
  * reason.
  */
 static u32 transfer_prepare(const struct pagoda_cpu_packet *cpu,

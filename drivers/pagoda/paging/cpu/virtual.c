@@ -7,7 +7,7 @@
 /*
  * Checks that the entry that translates an address is of at least 64 KiB if @is_64k, else of any
  * size but 64 KiB (C73), and that it maps VRAM if @local, else other memory (C74); an entry that
- * maps zeros may have any @local. Returns 0 or a fault reason.
+ * maps zeros is right for either. Returns 0 or a fault reason.
  */
 static u32 leaf_check(const struct pagoda_cpu_leaf *leaf, bool is_64k, bool local)
 {

@@ -4,8 +4,8 @@
  * aren't kept. The device's engine is implemented differently and compared with this code.
  *
  * The struct pages of page tables in system memory come from table_page(), those of other system
- * memory from the packet's struct page array, never from a bus address (C66). A malformed entry or
- * an unreadable table is BAD_TABLE.
+ * memory, and of a table that UPDATE_PAGE_TABLE writes, from the packet's struct page array: never
+ * from a bus address (C66). A malformed entry or an unreadable table is BAD_TABLE.
  */
 #include <linux/align.h>
 #include <linux/compiler.h>
@@ -261,7 +261,7 @@ static u32 tables_read(const struct pagoda_cpu_executor *exec, u32 space, u64 va
 /*
  * Translates @va of address space @space, for writing if @write, and sets @leaf. Returns
  * VIRTIO_PAGODA_FAULT_NONE, BAD_CONTEXT, OUT_OF_RANGE, BAD_TABLE, INVALID_ENTRY, READ_ONLY, or
- * UNSUPPORTED if the device has no page tables.
+ * UNSUPPORTED if @exec has no limits or no roots, or the tables have fewer than two levels.
  */
 u32 pagoda_cpu_walk(const struct pagoda_cpu_executor *exec, u32 space, u64 va, bool write,
 		    struct pagoda_cpu_leaf *leaf)

@@ -40,7 +40,7 @@ struct pagoda_cpu_virtual {
  * struct pagoda_cpu_mapping - A page that the CPU mapped to access a virtual address
  * @at: Kernel address of the byte, NULL if the page-table entry maps zeros
  * @page: Kernel address of the page that pagoda_cpu_virtual_unmap() unmaps; NULL if the byte is in
- *	VRAM or zero
+ *	VRAM or @at is NULL
  */
 struct pagoda_cpu_mapping {
 	u8 *at;
