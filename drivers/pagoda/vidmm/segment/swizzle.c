@@ -126,11 +126,11 @@ static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swi
 }
 
 /*
- * Returns a range that can be taken from its allocation, with that allocation's reservation locked
- * and a reference to the allocation: of the ranges whose reservation can be locked without waiting
- * and whose window no copy uses, the range that wasn't used for longest; or NULL. No allocation
- * with a range is freed under pagoda_swizzle.lock, under which it first gives the range back. If
- * *@busy is NULL, sets *@busy to the first range passed over because a copy uses its window.
+ * Returns a range that can be taken from its allocation, with that allocation referenced and its
+ * reservation locked: of the ranges for which the lock needs no wait and whose window no copy uses,
+ * the range that wasn't used for longest; or NULL. Because an allocation gives its range back under
+ * pagoda_swizzle.lock before it is freed, the allocations looked at aren't freed yet. If *@busy is
+ * NULL, sets *@busy to the first range passed over because a copy uses its window.
  */
 static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *swizzle,
 							struct pagoda_swizzle_range **busy)

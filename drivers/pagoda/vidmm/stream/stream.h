@@ -63,7 +63,7 @@ struct task_struct;
 
 /**
  * enum pagoda_stream_waits - What a transaction waits for in the stream, in addition to paging
- * @PAGODA_STREAM_WAITS_NOT: nothing: the caller has waited for whatever uses the memory
+ * @PAGODA_STREAM_WAITS_NOT: nothing: the caller has waited for what uses the memory, or needn't
  * @PAGODA_STREAM_WAITS_FOR_VICTIM: jobs that have a place of an engine and use a victim, or an
  *	allocation that an importer wants
  */
