@@ -183,7 +183,7 @@ static inline bool pagoda_reserve_has(const struct pagoda_reserve *reserve, u64 
  * @mm: Addresses in pages
  * @mapped: Pages that have an address, never more than the segment's size (C68)
  * @generation: Generation given to the last range, 0 if none was given out yet. The device refuses
- *	an operation that names another generation than that with which the page was mapped
+ *	an operation that names a generation, not 0, if a page is mapped with another generation
  */
 struct pagoda_aperture {
 	struct ttm_resource_manager manager;

@@ -242,6 +242,7 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
  *
  * If this returns false, vram_alloc() fails with -E2BIG, and TTM tries no other placement: a caller
  * that has a choice of segments has to leave VRAM out.
+ *
  * Context: Any; takes no lock.
  * Return: true if the range of @place has @size bytes, contiguous if so asked, without invalid
  * ranges of VRAM and, unless @place begins in the reserve, without the reserve.

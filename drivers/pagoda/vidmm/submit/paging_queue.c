@@ -14,13 +14,13 @@
  * A request of EVICT first waits, outside of sections, for the jobs that use its allocations. An
  * allocation that new jobs use after the wait stays in place until that place is needed.
  *
- * A request that fails for want of memory is repeated for a bounded time, because the residency
- * lists of other clients may have been in the way: each time that memory was freed or a job has
- * ended, and once more when the time is over. A request that can't fit, whatever leaves, isn't
- * repeated, unless it has to succeed (MUST_SUCCEED): then the end of a pin may help. A request that
- * fails for good sets the error of its point. A failed MAKE_RESIDENT also takes back counts that
- * the call added to the residency list (request_take_back()), and puts the client in error if it
- * had to succeed.
+ * A request that fails for want of memory is repeated when jobs that may be in the way have ended,
+ * and then for a bounded time, because of other clients' residency lists: each time that memory was
+ * freed or a job has ended, and once more at the end. A request that can't fit, whatever leaves,
+ * isn't repeated, unless it has to succeed (MUST_SUCCEED): then the end of a pin may help. A
+ * request that fails for good sets the error of its point. A failed MAKE_RESIDENT also takes back
+ * counts that the call added to the residency list (request_take_back()), and puts the client in
+ * error if it had to succeed.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/jiffies.h>

@@ -227,8 +227,8 @@ static void import_invalidate_mappings(struct dma_buf_attachment *attach)
 		import_leave(bo);
 	pagoda_import_unmap(bo);
 	/*
-	 * Drops the reference of import_hold(). The caller holds the reservation, but TTM doesn't
-	 * lock the reservation of an import to release it.
+	 * Drops the reference of import_hold(). The caller holds the reservation, but in this call
+	 * TTM doesn't lock the reservation of an import.
 	 */
 	ttm_bo_fini(&bo->ttm);
 }

@@ -277,10 +277,10 @@ static bool move_is_tracked(const struct pagoda_move *m)
 
 /*
  * When an allocation is to be copied out of VRAM, gives it the pages of its kept copy, if any,
- * instead of pages of TTM's. If the device knows all that it wrote since the copy was
- * made, TRANSFER copies only that, and what the CPU may have written. Else, if the device doesn't
- * track writes to the allocation and the kept pages still have the current content, DISCARD
- * replaces TRANSFER: nothing is copied.
+ * instead of pages of TTM's. If the device knows all that it wrote since the copy was made,
+ * TRANSFER copies only that, and what the CPU may have written. Else, if the device doesn't track
+ * writes to the allocation and the kept pages still have the current content, DISCARD replaces
+ * TRANSFER: nothing is copied.
  */
 static void move_take_copy(struct pagoda_move *m)
 {
@@ -310,9 +310,9 @@ static void move_plan_tracking(struct pagoda_move *m)
 }
 
 /*
- * Undoes move_take_copy() after a failed move, or frees the rest of the copy after a successful
- * one. After a failed move the kept pages are put back only if the move was to discard instead of
- * copying to these pages, and no DISCARD_CONTENT was emitted; else they are freed.
+ * Undoes move_take_copy() after a failed move, or frees the kept copy, with the allocation's former
+ * tt, after a successful one. After a failed move the kept pages are put back only if the move was
+ * to discard instead of copying to them, and no DISCARD_CONTENT was emitted; else they are freed.
  */
 static void move_end_copy(struct pagoda_move *m, int error)
 {
