@@ -2,8 +2,8 @@
 /*
  * The dummy page, to which an address of the aperture leads after its UNMAP, so that an access to
  * the address doesn't fault (C58). Only work that uses an address after its UNMAP writes to the
- * dummy page: a word in the page that isn't 0 shows a bug. The page is inspected when addresses are
- * unmapped, when the device is removed (C59), and when debugfs `failure` is read, which shows the
+ * dummy page: a word in the page that isn't 0 shows a bug. The page is inspected when an UNMAP is
+ * emitted, when the manager is destroyed (C59), and when debugfs `failure` is read, which shows the
  * result.
  *
  * This file also has the flush page and the fence page of struct pagoda_dummy.
@@ -15,7 +15,7 @@
 #include "internal.h"
 #include "segment.h"
 
-/* Allocates the dummy, the flush and the fence page. Probe; may sleep. Returns 0 or -ENOMEM. */
+/* Allocates the three pages of &pagoda_dummy, at probe. Returns 0, -ENOMEM or -ENOSPC. */
 int pagoda_dummy_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_dummy *dummy;
@@ -91,9 +91,9 @@ struct pagoda_sysmem *pagoda_dummy_flush(struct pagoda_vidmm *vidmm)
  * pagoda_dummy_inspect() - Look for a word in the dummy page that isn't 0
  * @vidmm: The manager
  *
- * A word that isn't 0 was written through an unmapped address of the aperture. An inspection that
- * finds such a word is counted; the first such word in the page is logged at debug level and kept
- * for pagoda_dummy_print(), and the page is filled with zeros.
+ * A word that isn't 0 was written through an unmapped address of the aperture. If the inspection
+ * finds such words, it is counted, the first of the words is logged at debug level and stored for
+ * pagoda_dummy_print(), and the page is filled with zeros.
  *
  * Context: Any but interrupts; doesn't sleep.
  */

@@ -35,7 +35,7 @@ struct ttm_tt;
  * @fence: Fence page: each paging buffer writes its number there at its end
  * @lock: Protects @found, @offset and @value
  * @found: Number of inspections that found @mem not all zeros
- * @offset: Byte offset in @mem of the word, not 0, that the last of these inspections found
+ * @offset: Byte offset in @mem of the first word, not 0, that the last of these inspections found
  * @value: Value of the word at @offset when it was found
  */
 struct pagoda_dummy {
@@ -55,8 +55,8 @@ struct pagoda_dummy {
  * @id: Number of the range; constant
  * @bo: Allocation that the range is assigned to, or NULL; also protected by the allocation's
  *	reservation
- * @fence: Fence of a copy through the window, which must signal before another allocation can
- *	get the range; or NULL
+ * @fence: Fence of the last move of an allocation that had the range: must signal before another
+ *	allocation can get the range; or NULL
  * @shown: The CPU may have written to the window: the content of @bo is in the window, and no
  *	work of the device uses the window or @bo; protected by the reservation of @bo
  * @dead: The device didn't answer a command about the range: the range isn't used until the
@@ -93,7 +93,7 @@ struct pagoda_swizzle {
 
 /**
  * struct pagoda_device_mmu - Device addresses of system memory (device_mmu.c)
- * @lock: Protects @mm, @own, @kept and @kept_own. Taken under the stream's lock: no memory is
+ * @lock: Protects @mm, @own, @kept and @kept_own. Also taken under the stream's lock: no memory is
  *	allocated with @lock held
  * @mm: Device addresses in pages; page 0 is never given out
  * @own: List of struct pagoda_sysmem that are mapped, in the order of mapping
@@ -120,7 +120,7 @@ struct pagoda_device_mmu {
  *	allocated for good
  * @outside: Blocks of @mm outside of the reserve, sorted by address
  * @placed: Number of calls of pagoda_reserve_place() since probe that placed an allocation
- * @refused: Number of calls of pagoda_reserve_place() since probe that failed
+ * @refused: Number of calls of pagoda_reserve_place() since probe that failed; 0 without a reserve
  */
 struct pagoda_reserve {
 	u64 start;
@@ -135,8 +135,8 @@ struct pagoda_reserve {
  * struct pagoda_vram - The VRAM segment
  * @vidmm: Manager
  * @manager: TTM's resource manager; usage in bytes
- * @lock: Protects @mm, the reserve's allocator, @visible_used, @claims, @largest, @changes, @walks
- *	and the block lists of resources
+ * @lock: Protects @mm, the reserve's allocator, @visible_used, @claims, @changes, @largest,
+ *	@largest_at, @walks, writes of @frees, and changes of the block lists of resources
  * @mm: Buddy allocator of VRAM; pages that the device reports as invalid and the reserve are
  *	allocated for good
  * @reserved: Blocks of invalid pages and of the reserve, sorted by address
@@ -145,9 +145,9 @@ struct pagoda_reserve {
  * @visible_used: CPU-visible bytes in use, without those of the reserve
  * @frees: Number of resources freed so far; read without @lock
  * @claims: Claims of operations that evict victims (claim.c), the oldest operation's first
- * @changes: Number of allocations and frees of blocks
+ * @changes: Number of allocations and frees of resources so far
  * @largest: Bytes of the largest free range outside of the reserve when @changes was @largest_at
- * @largest_at: See @largest; %U64_MAX = @largest wasn't looked for yet
+ * @largest_at: Value of @changes for which @largest holds; %U64_MAX = @largest isn't set yet
  * @walks: Number of times that all blocks were visited to find room for a contiguous allocation
  * @window: Kernel address of VRAM's visible part, virtually contiguous, or NULL
  */
@@ -183,7 +183,7 @@ static inline bool pagoda_reserve_has(const struct pagoda_reserve *reserve, u64 
  * @mm: Addresses in pages
  * @mapped: Pages that have an address, never more than the segment's size (C68)
  * @generation: Generation given to the last range, 0 if none was given out yet. The device refuses
- *	an operation that names another generation than that with which the page was mapped
+ *	an operation that names a generation, not 0, if a page is mapped with another generation
  */
 struct pagoda_aperture {
 	struct ttm_resource_manager manager;
@@ -205,7 +205,7 @@ u64 pagoda_reserve_used(struct pagoda_vram *vram);
 /* vram_walk.c: granularity of allocations in VRAM */
 u64 pagoda_vram_chunk(const struct pagoda_device_info *info);
 
-/* window.c: map visible VRAM for the kernel; map a list of extents, find a page frame in a list */
+/* window.c: map visible VRAM or a list of extents for the kernel; find a page frame in a list */
 int pagoda_vram_map_window(struct pagoda_vidmm *vidmm);
 void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset);
@@ -225,7 +225,7 @@ struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
 void pagoda_vram_own(struct pagoda_vram_resource *res);
 struct gpu_buddy_block *pagoda_vram_block_at(struct gpu_buddy *mm, u64 address);
 
-/* claim.c: bytes of free VRAM that an allocation must leave to allocations with earlier claims */
+/* claim.c: bytes of free VRAM that an allocation must leave to other allocations with claims */
 u64 pagoda_vram_claimed(struct pagoda_vram *vram, const struct ttm_buffer_object *bo);
 
 #endif

@@ -168,9 +168,9 @@ int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
  * @vidmm: Memory manager
  * @tt: Page array; its pages have no users any more
  *
- * While less than half of memory is available, uncached and write-combined pages go back to the
- * kernel, if pages_free_to_system() can do that. All other pages go to TTM's pool, which may give
- * them to the kernel.
+ * While the available RAM and swap are less than half of all RAM, uncached and write-combined pages
+ * go back to the kernel, if pages_free_to_system() can do that. All other pages go to TTM's pool,
+ * which may give them to the kernel.
  *
  * Context: May sleep.
  */

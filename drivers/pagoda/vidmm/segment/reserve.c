@@ -14,8 +14,8 @@
  * the reserve.
  *
  * For TTM the reserve is VRAM: resources in the reserve move out when VRAM is emptied. Idle
- * resources in the reserve are evicted for a page table or save area that is placed there, but not
- * for an allocation elsewhere in VRAM (vram_intersects()).
+ * resources in the reserve are evicted for a page table or save area that is placed in the reserve,
+ * but not for an allocation elsewhere in VRAM (vram_intersects()).
  */
 #include <linux/log2.h>
 #include <linux/sizes.h>

@@ -195,8 +195,8 @@ struct pagoda_vram_cursor {
  * @bound: A MAP of @node was emitted, and no UNMAP since; protected by the reservation
  * @cpu: Kernel address of the pages, if the allocation asked for a kernel address (C67); set
  *	before MAP, freed with the resource, but not before @unmapped is signalled
- * @unmapped: Fence behind the UNMAP of a move away if @cpu is set; else NULL. When an allocation is
- *	freed or its content discarded, TTM frees the resource only after the UNMAP
+ * @unmapped: If @cpu is set, fence of the UNMAP of a move away; else NULL. When an allocation is
+ *	freed or its content discarded, TTM frees the resource only after the UNMAP was executed
  * @cb: Callback on @unmapped, added when TTM frees the resource
  * @work: Frees @cpu and the resource after @unmapped
  * @wq: Work queue for @work

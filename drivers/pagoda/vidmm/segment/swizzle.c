@@ -4,15 +4,14 @@
  *
  * A range is a window of the device with an allocation's bytes in rows. Once the window was
  * shown to the CPU, the content is in the window and not in the tiles in VRAM. The allocation
- * then leaves VRAM by SPECIAL_LOCK_TRANSFER, which copies the window's rows. The allocation comes
- * back by SPECIAL_LOCK_TRANSFER, too, if a range is free without waiting and the allocation doesn't
- * come back for a job. All other copies are TRANSFER, with the conversion between tiles and rows
- * that is needed.
+ * then leaves VRAM by SPECIAL_LOCK_TRANSFER, which copies the window's rows. An allocation that
+ * left so comes back by SPECIAL_LOCK_TRANSFER, too, if a range is free without waiting and the
+ * allocation doesn't come back for a job. All other copies are TRANSFER, with the conversion
+ * between tiles and rows that is needed.
  *
- * The content that counts is in a single place at any time. Before a job uses the tiles, its
- * submission gives the range back: CPU mappings are revoked, and the content goes from the window
- * to the tiles. A window is shown only while no job or copy uses the tiles; a CPU access waits for
- * earlier jobs. The states of an allocation in VRAM:
+ * Before a job uses the tiles, its submission gives the range back: CPU mappings are revoked, and
+ * the content goes from the window to the tiles. A window is shown only while no job or copy uses
+ * the tiles; a CPU access waits for earlier jobs. The states of an allocation in VRAM:
  *
  *	shown		the content is in the window; no job and no copy uses the allocation
  *	not shown	the allocation has a range because a SPECIAL_LOCK_TRANSFER, whose fence
@@ -24,7 +23,7 @@
  * There are few ranges. A range is assigned with the allocation's reservation and
  * pagoda_swizzle.lock held. To take a range from another allocation, that allocation's
  * reservation is only try-locked, because the caller holds a reservation already. In the device, a
- * range that became free stays bound to its last surface until it is bound to another one.
+ * range that was taken away without a copy from the window stays bound until it is bound anew.
  */
 #include <linux/slab.h>
 #include <drm/drm_managed.h>
@@ -76,8 +75,8 @@ static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle
 
 /*
  * Takes the swizzling range of @bo away from @bo; the range is free once its fence has signalled.
- * @dead: the device left a command about the range unanswered and may still execute the command, so
- * the range isn't used again until the device was reset.
+ * But with @dead the device left a command about the range unanswered and may still execute the
+ * command: the range isn't used again until the device was reset.
  */
 static void swizzle_put(struct pagoda_bo *bo, bool dead)
 {
@@ -93,8 +92,8 @@ static void swizzle_put(struct pagoda_bo *bo, bool dead)
 }
 
 /*
- * Sets the fence of a copy through the window of @bo's swizzling range: before it has signalled, no
- * other allocation gets the range.
+ * Makes @fence, that of a move of @bo, the fence of @bo's swizzling range: before @fence has
+ * signalled, no other allocation gets the range.
  */
 static void swizzle_set_fence(struct pagoda_bo *bo, struct dma_fence *fence)
 {
@@ -113,7 +112,7 @@ static bool swizzle_is_ready(const struct pagoda_swizzle_range *range)
 
 /*
  * Returns a swizzling range that no allocation has, and that isn't &pagoda_swizzle_range.dead; or
- * NULL. With @wait a copy may still use the range. Caller holds pagoda_swizzle.lock.
+ * NULL. Only with @wait may a copy still use the range. Caller holds pagoda_swizzle.lock.
  */
 static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swizzle, bool wait)
 {
@@ -127,11 +126,11 @@ static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swi
 }
 
 /*
- * Returns a range that can be taken from its allocation: of those whose allocation can be reserved
- * without waiting and whose window no copy uses, the range that wasn't used for longest; or NULL.
- * The allocation is then reserved and referenced. Allocations that have a range aren't freed
- * meanwhile: before that they give the range back, under pagoda_swizzle.lock. If *@busy is NULL,
- * sets *@busy to the first range of an allocation whose window a copy uses.
+ * Returns a range that can be taken from its allocation, with that allocation referenced and its
+ * reservation locked: of the ranges for which the lock needs no wait and whose window no copy uses,
+ * the range that wasn't used for longest; or NULL. Because an allocation gives its range back under
+ * pagoda_swizzle.lock before it is freed, the allocations looked at aren't freed yet. If *@busy is
+ * NULL, sets *@busy to the first range passed over because a copy uses its window.
  */
 static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *swizzle,
 							struct pagoda_swizzle_range **busy)
@@ -226,9 +225,9 @@ static int swizzle_write_back(struct pagoda_bo *bo)
 /* ---- Showing windows to the CPU ---------------------------------------------- */
 
 /*
- * Moves @range from its allocation, which swizzle_find_victim() reserved and referenced, to @bo;
- * drops that reservation and reference. The former allocation's content is moved from the window to
- * its tiles before. Returns 0, or the device's error: then neither allocation has the range.
+ * Moves the content of @range's allocation from the window, if it is shown, to the tiles, then
+ * gives @range to @bo; unlocks the reservation and drops the reference that swizzle_find_victim()
+ * got. Returns 0, or the device's error: then neither allocation has the range.
  */
 static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *range)
 {
@@ -316,12 +315,12 @@ bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
  *	range, to be waited for without any lock held; else NULL
  *
  * If no range is free or about to be free, another allocation's range is taken. Without a range
- * the CPU can access the allocation in system memory only.
+ * the CPU can access the allocation outside of VRAM only.
  *
  * Context: May sleep; also called under mmap_lock. Waits for the device's answer to commands only.
  * Return: 0; -EAGAIN with @busy set; -E2BIG if no range is large enough; -EBUSY if all ranges that
- * can be used belong to allocations that are reserved by other threads; or the error of a command
- * to the device.
+ * can be used belong to allocations whose reservations are locked; or the error of a command to the
+ * device, after which @bo has no range.
  */
 int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
 {
@@ -408,8 +407,8 @@ u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
 /* ---- Giving ranges back for jobs --------------------------------------------- */
 
 /*
- * Has the next move of @bo to VRAM write the tiles in VRAM, not a swizzling range's window, because
- * a job is about to use the tiles.
+ * Has the next move of @bo to VRAM write the tiles only, not a swizzling range's window, too,
+ * because a job is about to use the tiles.
  */
 void pagoda_swizzle_expect_job(struct pagoda_bo *bo)
 {
@@ -537,7 +536,7 @@ bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation)
 }
 
 /**
- * pagoda_swizzle_make_idle() - Take an allocation's range away for an operation that was busy
+ * pagoda_swizzle_make_idle() - Take an allocation's range away, after a builder answered "busy"
  * @bo: Allocation, idle now; reservation held
  * @operation: VIRTIO_PAGODA_OP_* that is built again next: pagoda_swizzle_release() is called for a
  *	TRANSFER, pagoda_swizzle_drop() for a DISCARD_CONTENT, nothing for others
@@ -626,8 +625,8 @@ void pagoda_swizzle_forget(struct pagoda_vidmm *vidmm)
  * @why: Out: text that says why the layout is refused, if an error is returned
  *
  * Context: Any.
- * Return: 0; -EINVAL if the layout is invalid or the allocation can't be in VRAM; or -EOPNOTSUPP if
- * the device has no tiling.
+ * Return: 0; -EINVAL if the layout is invalid, or a tiled allocation can't be in VRAM; -EOPNOTSUPP
+ * for a tiled allocation if the device has no tiling.
  */
 int pagoda_swizzle_validate(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params,
 			    const char **why)
@@ -666,7 +665,7 @@ static void swizzle_free(struct pagoda_vidmm *vidmm)
  * @args: Unused
  *
  * Context: Probe; may sleep.
- * Return: 0, -EINVAL if only some of the windows are RAM with struct pages, or -ENOMEM.
+ * Return: 0, -EINVAL if only some extents of the windows are RAM with struct pages, or -ENOMEM.
  */
 int pagoda_swizzle_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {

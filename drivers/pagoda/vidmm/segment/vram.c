@@ -2,10 +2,10 @@
 /*
  * The VRAM segment: TTM's resource manager for the device's memory.
  *
- * Blocks come from a buddy allocator that also knows which blocks read as zeros; a block that was
- * ever allocated doesn't count as zeros again. A freed range may be allocated again while the
- * device still copies from that range for a move: the next use of the range comes later in the line
- * of moves or, if the range becomes a page table, behind all moves so far (PAGODA_EDGE_PLACED).
+ * A buddy allocator gives out blocks, and knows which blocks read as zeros; a block that a resource
+ * had doesn't count as zeros again. A freed range may be allocated again while the device still
+ * copies from that range for a move: the next use of the range comes later in the line of moves or,
+ * if the range becomes a page table, behind all moves so far (PAGODA_EDGE_PLACED).
  *
  * The blocks of a resource don't change until the resource is freed, so a caller that holds the
  * allocation's reservation may look at them without pagoda_vram.lock.
@@ -76,7 +76,7 @@ static struct vram_range vram_block_range(struct gpu_buddy *mm, struct gpu_buddy
 	return (struct vram_range){ start, start + gpu_buddy_block_size(mm, block) };
 }
 
-/* Returns the range that a placement allows, in whole chunks of the allocator. */
+/* Returns the range that a placement allows, rounded inwards to the allocator's granularity. */
 static struct vram_range vram_place_range(struct pagoda_vram *vram, const struct ttm_place *place)
 {
 	struct gpu_buddy *mm = &vram->mm;
@@ -118,7 +118,7 @@ static void vram_first_hole(struct vram_holes *holes, struct gpu_buddy *mm)
 	holes->leaf = vram_first_leaf(mm->roots[0]);
 }
 
-/* Sets *@hole to the next hole, a run of adjacent free blocks. Returns false if there is none. */
+/* Sets *@hole to the next hole: all adjacent free blocks. Returns false if no hole is left. */
 static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
 {
 	while (holes->leaf && !gpu_buddy_block_is_free(holes->leaf))
@@ -187,9 +187,9 @@ u64 pagoda_vram_frees(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * Visits the next few blocks of VRAM from address *@at on, and moves *@at behind them. *@run is the
- * number of free bytes directly before *@at; *@largest becomes the largest run of free bytes seen
- * so far. Returns false at VRAM's end.
+ * Visits up to PAGODA_WALK_SLICE blocks of VRAM from address *@at on, and moves *@at behind them.
+ * *@run is the number of free bytes directly before *@at; *@largest becomes the size of the largest
+ * free range seen so far. Returns false at VRAM's end.
  */
 static bool vram_visit_slice(struct gpu_buddy *mm, u64 *at, u64 *run, u64 *largest)
 {
@@ -207,8 +207,8 @@ static bool vram_visit_slice(struct gpu_buddy *mm, u64 *at, u64 *run, u64 *large
 
 /*
  * Returns the bytes of the largest free range outside of the reserve. Visits the blocks of VRAM
- * only if blocks were allocated or freed since the last visit. Drops pagoda_vram.lock every few
- * blocks, so that the result may miss allocations and frees during the visit. May sleep.
+ * only if blocks were allocated or freed since the last visit began. Drops pagoda_vram.lock every
+ * few blocks, so that the result may miss allocations and frees during the visit. May sleep.
  */
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 {
@@ -240,11 +240,12 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
  * @size: Size of the allocation in bytes
  * @align: Alignment in bytes that the allocation needs if contiguous; a power of two or 0
  *
- * If this function returns false, vram_alloc() fails with -E2BIG, after which TTM tries no other
- * placement: a caller that has a choice of segments has to leave VRAM out of the placements.
+ * If this returns false, vram_alloc() fails with -E2BIG, and TTM tries no other placement: a caller
+ * that has a choice of segments has to leave VRAM out.
  *
  * Context: Any; takes no lock.
- * Return: false if invalid ranges of VRAM, the reserve or VRAM's size are in the way.
+ * Return: true if the range of @place has @size bytes, contiguous if so asked, without invalid
+ * ranges of VRAM and, unless @place begins in the reserve, without the reserve.
  */
 bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			    u64 size, u64 align)
@@ -273,12 +274,12 @@ bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *
 	return sum + hole.end - hole.start >= size;
 }
 
-/* ---- Functions that TTM calls ------------------------------------------------ */
+/* ---- TTM's resource manager functions, with their helpers --------------------- */
 
 /*
  * Returns whether no content will be copied to the new resource of @bo: then blocks known to be
- * zeros are asked for, because each of them saves a FILL. @bo may be a ghost of TTM's, which is
- * part of no struct pagoda_bo.
+ * zeros are preferred, each of which may save a FILL. @bo may be a ghost of TTM's, which is part of
+ * no struct pagoda_bo.
  */
 static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 {
@@ -305,10 +306,10 @@ static int vram_alloc_block(struct gpu_buddy *mm, struct vram_range range, u64 s
 }
 
 /*
- * Allocates a contiguous range of exactly @size bytes, without rounding up to a power of two. The
- * largest power of two that divides @size is tried as alignment first, then @align: the larger
- * alignment takes fewer buddy blocks and leaves no gaps between allocations of equal size. Returns
- * 0 or a negative errno.
+ * Allocates a contiguous range of exactly @size bytes, without rounding up to a power of two. If
+ * larger than @align, the largest power of two that divides @size is tried as alignment before
+ * @align: this takes fewer buddy blocks and leaves no gaps between allocations of equal size.
+ * Returns 0 or a negative errno.
  */
 static int vram_alloc_contiguous(struct pagoda_vram *vram, struct gpu_buddy *mm,
 				 struct vram_range range, u64 size, u64 align, bool from_end,
@@ -465,8 +466,8 @@ static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res
 }
 
 /*
- * Returns whether evicting @res can make room at @place: false if one of the two is in the reserve
- * and the other isn't.
+ * Returns whether evicting @res can make room at @place: whether their ranges overlap, and either
+ * both or none of @res and the start of @place are in the reserve.
  */
 static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
 			    const struct ttm_place *place, size_t size)
@@ -489,7 +490,7 @@ static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resourc
 /*
  * Returns whether @res lies within the range of @place, so that the allocation needn't move; TTM
  * itself compares the flag for contiguity. The reserve counts as VRAM: a resource in the reserve is
- * compatible with a place anywhere in VRAM, and may stay there.
+ * compatible with a place that is all of VRAM, and stays in the reserve.
  */
 static bool vram_compatible(struct ttm_resource_manager *man, struct ttm_resource *res,
 			    const struct ttm_place *place, size_t size)
@@ -591,8 +592,8 @@ static int vram_compare_blocks(void *priv, const struct list_head *a, const stru
 }
 
 /*
- * Allocates ranges that the device reports as invalid in VRAM's allocator for good, so that no
- * resource gets them (C164). Returns 0 or a negative errno.
+ * Allocates for good, in VRAM's allocator, the ranges of VRAM that the device reports as invalid,
+ * so that no resource gets them (C164). Returns 0 or a negative errno.
  */
 static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 {
@@ -686,7 +687,7 @@ u8 *pagoda_vram_window(struct pagoda_vidmm *vidmm)
  *
  * Context: May sleep and allocate; before the device is registered.
  * Return: 0, -ENOMEM, or -EINVAL if only a part of visible VRAM is RAM with struct pages; on
- * failure nothing is left behind.
+ * failure pagoda_vram_fini() isn't needed.
  */
 int pagoda_vram_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -731,8 +732,8 @@ err_lock:
  * pagoda_vram_fini() - Empty the VRAM segment and take it down
  * @vidmm: Memory manager, after pagoda_vram_init()
  *
- * Evicts all allocations left in VRAM, so the device must still answer. If VRAM can't be emptied,
- * an error is logged and the segment isn't taken down.
+ * Evicts allocations left in VRAM: in KUnit tests only, else content_fini() has evicted all before.
+ * If VRAM can't be emptied, an error is logged and the segment isn't taken down.
  *
  * Context: May sleep; the segment has no other users any more.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Finds the allocations in a range of VRAM, which have to leave to make room there. Each allocated
- * block of VRAM's allocator points to the resource that it belongs to; blocks of the reserve and of
- * invalid ranges point to none.
+ * Finds the allocations that have to leave a range of VRAM to free it. Each allocated block of
+ * VRAM's allocator points to the resource that the block belongs to; blocks of the reserve and of
+ * invalid ranges point to no resource.
  */
 #include <drm/ttm/ttm_bo.h>
 #include "core/compat.h"
@@ -17,7 +17,7 @@ static u64 block_end(struct gpu_buddy *mm, struct gpu_buddy_block *block)
 	return gpu_buddy_block_offset(block) + gpu_buddy_block_size(mm, block);
 }
 
-/* Returns the unsplit block that contains @address in VRAM. Caller holds pagoda_vram.lock. */
+/* Returns the unsplit block of @mm that contains @address. Caller holds pagoda_vram.lock. */
 struct gpu_buddy_block *pagoda_vram_block_at(struct gpu_buddy *mm, u64 address)
 {
 	struct gpu_buddy_block *block;
@@ -75,7 +75,7 @@ static bool block_is_of(struct gpu_buddy_block *block, struct pagoda_bo **bos, u
 	struct pagoda_vram_resource *res = block->private;
 	struct ttm_buffer_object *bo = res ? READ_ONCE(res->base.bo) : NULL;
 
-	/* Most likely the block belongs to the allocation that the block before belongs to. */
+	/* Begin at the end: most likely the last of @bos, to which the block before belongs. */
 	while (count--)
 		if (&bos[count]->ttm == bo)
 			return true;
@@ -87,12 +87,12 @@ static bool block_is_of(struct gpu_buddy_block *block, struct pagoda_bo **bos, u
  * @vidmm: Memory manager
  * @start: Offset of the range in VRAM
  * @size: Bytes of the range, which ends in VRAM
- * @bos: Filled with the allocations, each once and with a reference, by the address of the first
- *	block in the range
+ * @bos: Filled with the allocations, each once and with a reference, sorted by the address of an
+ *	allocation's first block in the range
  * @room: Number of entries that fit into @bos
  *
- * pagoda_vram.lock is dropped every few blocks: for blocks that were freed or allocated meanwhile
- * @bos may have the former allocation, or none.
+ * pagoda_vram.lock is dropped every few blocks: for blocks that are freed or allocated during the
+ * walk, @bos may have the former allocation, or none.
  *
  * Context: May sleep.
  * Return: Number of entries in @bos; -EBUSY, without references, if there are more than @room, or

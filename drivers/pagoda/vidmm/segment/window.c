@@ -70,8 +70,8 @@ static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 n
 }
 
 /*
- * Maps extents of I/O memory, cached. Returns the kernel address, or NULL, as always without
- * CONFIG_VMAP_PFN.
+ * Maps extents of I/O memory, cached. Returns the kernel address; NULL on failure, and always
+ * without CONFIG_VMAP_PFN.
  */
 static void *window_map_pfns(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {

@@ -5,9 +5,9 @@
  * the device has executed them, whichever client's allocations move.
  *
  *	ioctls			the thread is noted; an ioctl that may page much first waits while
- *				the client has too many paging buffers in flight
- *	a client's work items,	the thread is noted; while the client has too many paging buffers in
- *	promotion		flight, the work is put off
+ *				the client or its user has too many paging buffers in flight
+ *	a client's work items,	the thread is noted; while an ioctl would have to wait, the work is
+ *	promotion		put off
  *	the end of a client	the thread is noted, and doesn't wait
  *	memory that is freed	by a thread without a note, as in TTM's work item: the client of the
  *				allocation pays

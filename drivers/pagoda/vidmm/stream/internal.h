@@ -40,12 +40,12 @@ struct pagoda_callers {
  * @queue: Line of the paging queue
  * @open: Submission to which operations are appended, and whose fence is published already; or
  *	NULL. Stays open between transactions if the last transaction's thread has plugged the
- *	stream, or if no thread needs the fence of the last transaction
+ *	stream, or has called pagoda_stream_end_later()
  * @opened: In &pagoda_stream.opened if @open isn't NULL
  * @buf: Write position in @open
  * @open_cost: Bytes that the operations in @open move
  * @in_transfer: A transaction waits, without &pagoda_stream.lock, between two pieces of a transfer
- *	or for a submission that is set aside: no other transaction of the line may begin
+ *	or for a submission that is set aside: no transaction of the line but a restart's may begin
  * @last: Fence of the last submission that was opened, or NULL
  *
  * &pagoda_stream.lock protects all but @queue, which is constant.
@@ -73,8 +73,8 @@ struct pagoda_stream_line {
  * @turn: Wait queue, woken when &pagoda_stream_line.in_transfer of any line is cleared
  * @restarts: Number of times that paging was started again after a reset; see
  *	pagoda_stream_restarts()
- * @flush: Work item that queues open submissions @patience jiffies after a transaction left one
- *	open
+ * @flush: Work item that queues open submissions, up to @patience jiffies after a transaction left
+ *	a submission open
  * @overrun: Work item that calls @args.overrun(), which requests a reset
  * @patience: Most jiffies that a submission stays open after a transaction; constant
  * @wq: Work queue of @flush, usable in reclaim
@@ -120,7 +120,7 @@ struct pagoda_journal_loss {
 };
 
 /**
- * struct pagoda_journal_number - Number that a submission got when it was sent
+ * struct pagoda_journal_number - Number of a submission that was sent or given up
  * @id: &pagoda_submission.id; 0 while @seqno changes
  * @seqno: &pagoda_submission.seqno
  */
@@ -145,9 +145,9 @@ struct pagoda_journal_number {
  * @recording: Buffer of recorded items, without gaps; NULL = not recording
  * @recording_size: Size of @recording in bytes
  * @recording_used: Bytes of @recording that have items
- * @recording_dropped: Number of items left out because @recording had no room
+ * @recording_dropped: Number of items left out: the first without room in @recording, and all later
  * @recording_missed: Value for &pagoda_recording_head.missed
- * @last_seqno: Number of the last submission that was sent
+ * @last_seqno: Number of the last submission that was sent or given up
  */
 struct pagoda_journal {
 	struct pagoda_vidmm *vidmm;

@@ -80,9 +80,9 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 
 /*
  * Returns where the content of the recording's next item goes, and sets *@room to the bytes free
- * there; NULL if no recording runs, or if there is no room, in which case the item is counted as
- * dropped. After the first dropped item no other is recorded, because a recording with gaps can't
- * be understood. Caller holds recording_lock.
+ * from that address on; NULL if no recording runs, or if there is no room, in which case the item
+ * is counted as dropped. After the first dropped item no other is recorded, because a recording
+ * with gaps can't be understood. Caller holds recording_lock.
  */
 static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
 {
@@ -455,10 +455,10 @@ void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *
  * @vidmm: Memory manager
  * @size: Most bytes of items to record, up to %PAGODA_RECORDING_MAX; 0 = stop recording
  *
- * The old recording, if any, is freed in both cases.
+ * The recording so far, if any, is freed in both cases.
  *
  * Context: May sleep and allocate.
- * Return: 0; -EINVAL if @size is too large, or -ENOMEM: after an error the old recording goes on.
+ * Return: 0; -EINVAL if @size is too large, or -ENOMEM: after an error recording goes on as before.
  */
 int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size)
 {

@@ -5,9 +5,9 @@
  *
  * Several moves may share a submission, and so a fence and a doorbell: while a thread has plugged
  * the stream, submissions stay open between the thread's moves. If a thread that hasn't plugged the
- * stream ends a transaction, the submission of the line is queued all the same. The fence of an
- * open submission is published, so a work item, which allocates nothing, queues the submission
- * PAGODA_PLUG_MS after a transaction, even if the thread that plugged the stream sleeps in reclaim.
+ * stream calls pagoda_stream_end(), the submission of the line is queued all the same. The fence of
+ * an open submission is published, so a work item, which allocates nothing, queues the submission
+ * up to PAGODA_PLUG_MS after a transaction, even if the plugging thread sleeps in reclaim.
  *
  * Operations that free memory share submissions in the same way, also without a plug: see
  * pagoda_stream_end_later().
@@ -371,8 +371,8 @@ static void stream_add_plug(struct pagoda_stream *stream, struct pagoda_plug *pl
  * @vidmm: Memory manager
  * @plug: Filled in; valid until pagoda_stream_unplug()
  *
- * Until pagoda_stream_unplug(), the end of a transaction leaves the line's submission open. Each
- * line has submissions of its own.
+ * Until pagoda_stream_unplug(), pagoda_stream_end() in this thread leaves the line's submission
+ * open. Each line has submissions of its own.
  *
  * Context: May sleep. Nests; each call needs a pagoda_stream_unplug().
  */
@@ -535,7 +535,7 @@ struct dma_fence *pagoda_stream_line_full(struct pagoda_vidmm *vidmm,
 }
 
 /**
- * pagoda_stream_last_move() - Get the fence of the last move so far
+ * pagoda_stream_last_move() - Get the last fence of the line of moves
  * @vidmm: Memory manager
  *
  * Context: May sleep. The caller has no open transaction.

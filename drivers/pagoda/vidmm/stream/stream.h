@@ -31,23 +31,23 @@ struct task_struct;
  * line of moves, and one line for the page tables of each VM.
  *
  *	moves		moves, with the invalidation of entries that show what moves, and the
- *			eviction of page tables; releases, notices, save areas, mappings of the
- *			device MMU; all that uses windows of the paging process
+ *			eviction of page tables; releases, notices, save areas, fence values,
+ *			mappings of the device MMU; all that uses windows of the paging process
  *	a VM's		other changes of the VM's page tables, and their TLB flushes
  *
- * An operation that waits holds up the operations behind it in its line, and no others. Which
- * operations of different lines have an order is in enum pagoda_stream_edge.
+ * An operation that waits holds up the operations behind it: in its line all later operations, in
+ * other lines only those that enum pagoda_stream_edge puts behind it.
  *
  * The table says where paging waits for jobs that use the memory. All clients share the line of
- * moves, so only the two kinds of moves with "in the stream" wait for jobs there;
- * pagoda_stream_begin() warns if another transaction would.
+ * moves, so only the two kinds of moves with "in the stream" wait for jobs in that line; a warning
+ * is logged if another transaction would.
  *
  *	eviction for room	in the stream: the first operation of the victim's transaction waits
  *				for jobs that use the victim and have a place of an engine. An
  *				allocation that other jobs or devices use is no victim
  *				(pagoda_stream_has_queued())
  *	EVICT			the ioctl or the pager waits, outside of sections. An allocation
- *				that other jobs use by then stays in place
+ *				that new jobs use after the wait stays in place
  *	move for an importer	in the stream, as a victim's; but for jobs without a place of an
  *				engine and for other devices the caller waits, before the
  *				transaction
@@ -63,7 +63,7 @@ struct task_struct;
 
 /**
  * enum pagoda_stream_waits - What a transaction waits for in the stream, in addition to paging
- * @PAGODA_STREAM_WAITS_NOT: nothing: the caller has waited for whatever uses the memory
+ * @PAGODA_STREAM_WAITS_NOT: nothing: the caller has waited for what uses the memory, or needn't
  * @PAGODA_STREAM_WAITS_FOR_VICTIM: jobs that have a place of an engine and use a victim, or an
  *	allocation that an importer wants
  */
@@ -170,8 +170,8 @@ struct pagoda_plug {
 };
 
 /**
- * struct pagoda_stream_txn - Transaction: operations emitted without others in between, with a
- * fence behind the last of them
+ * struct pagoda_stream_txn - Transaction: operations that a caller emits together, with a fence
+ * behind the last of them
  * @vidmm: Memory manager that has the stream
  * @line: Line that the operations are appended to
  * @order: Submissions of other lines that the first operation is behind
@@ -179,11 +179,11 @@ struct pagoda_plug {
  * @spare: Submissions allocated in advance, so that the operations can't fail for want of
  *	memory
  * @only: Array of a single entry for @spare to point to
- * @fence: Fence of the submission with the last operation
+ * @fence: Fence of the submission with the last operation, a reference; NULL before the first
  * @quota: Quota that pays for the submissions that the transaction opens, or NULL
  * @nr_spare: Number of entries of @spare; the last is used first
  * @failed: 0; or -ENOMEM if the operations exceeded the transaction's cost, and there was no
- *	memory for another submission: all further operations fail
+ *	memory for another submission: operations that need a new submission fail
  * @fresh: The next operation must not go into the open submission, but into the last entry of
  *	@spare, which waits for fences
  * @in_transfer: The last operation was a piece of a transfer that other pieces have to follow

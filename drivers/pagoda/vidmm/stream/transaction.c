@@ -8,8 +8,8 @@
  * operation again with AllocationIsIdle.
  *
  * A transaction is a fence signalling section, because the fence of the open submission is
- * published. So pagoda_stream_begin() allocates submissions for the worst case before taking the
- * stream's lock.
+ * published. So pagoda_stream_begin() first allocates submissions for the worst case, unless the
+ * operations fit into a submission that is there already, and then takes the stream's lock.
  *
  * After a reset of the device, pagoda_stream_restart() begins and ends the first transaction.
  */
@@ -449,7 +449,7 @@ int pagoda_stream_begin_in(struct pagoda_stream_txn *txn, struct pagoda_vidmm *v
  * @cost: Upper bound of the costs of all operations together
  *
  * For operations that free memory or can't be left out. Without memory, or if the client that pays
- * or all clients together have far too many paging buffers in flight, the transaction uses a few
+ * has, or the device has in all, far too many paging buffers in flight, the transaction uses a few
  * submissions that are set aside; transactions that do so take turns.
  *
  * Context: May sleep for long: until submissions in flight have ended; and, if the submissions that
@@ -775,7 +775,7 @@ static void txn_end(struct pagoda_stream_txn *txn, bool later)
  *
  * Queues the line's open submission, unless the current thread has plugged the stream.
  *
- * Context: Releases the stream's lock.
+ * Context: Drops the stream's lock.
  * Return: A reference to the fence behind the last operation, or NULL if nothing was emitted.
  */
 struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
@@ -788,12 +788,12 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
  * pagoda_stream_end_later() - End a transaction whose fence is of no use
  * @txn: Transaction
  *
- * The operations may share a submission with operations that follow. The submission is queued when
- * it is full, when a thread that hasn't plugged the stream ends a transaction of the line with
- * pagoda_stream_end(), when pagoda_stream_flush() is called, or after a few milliseconds. No thread
- * can wait for the operations alone, because their fence isn't handed out.
+ * The operations may share a submission with operations that follow. The submission is queued after
+ * a few milliseconds at the latest; before that, for example, when it is full, by
+ * pagoda_stream_flush(), or by the pagoda_stream_end() of a thread that hasn't plugged the stream.
+ * The caller gets no fence to wait for.
  *
- * Context: Releases the stream's lock.
+ * Context: Drops the stream's lock.
  */
 void pagoda_stream_end_later(struct pagoda_stream_txn *txn)
 {
@@ -807,7 +807,7 @@ void pagoda_stream_end_later(struct pagoda_stream_txn *txn)
  *
  * Queues the line's open submission even if the stream is plugged.
  *
- * Context: Releases the stream's lock, then sleeps.
+ * Context: Drops the stream's lock, then sleeps.
  * Return: 0, or the error of the last operation's submission.
  */
 int pagoda_stream_end_wait(struct pagoda_stream_txn *txn)

@@ -278,10 +278,10 @@ static bool submit_is_due(struct pagoda_submit *submit)
 }
 
 /*
- * Makes the job if submit_is_due() allows that, else queues the submission. Returns 0 if @submit
- * was consumed, else a negative errno. -EBUSY of pagoda_submit_make(), which says that memory is in
- * use, becomes -ENOMEM, after which the caller may wait for memory: a returned -EBUSY is a limit's
- * error.
+ * Makes the job if submit_is_due() allows that; if not, or if that fails with -ERESTART, queues the
+ * submission. Returns 0 if @submit was consumed, else a negative errno. -EBUSY of
+ * pagoda_submit_make(), for memory in use, becomes -ENOMEM, after which the caller may wait for
+ * memory: a returned -EBUSY is a limit's error.
  */
 static int submit_make_or_defer(struct pagoda_submit *submit)
 {

@@ -45,7 +45,7 @@ struct closing_handle {
 	struct pagoda_closing *closing;
 	struct pagoda_bo *bo;		/* a reference */
 	u64 until;			/* deferred jobs with smaller numbers may need @bo */
-	struct dma_fence *users;	/* fence of armed jobs and paging, a reference; or NULL */
+	struct dma_fence *users;	/* fence of all work that uses @bo, a reference; or NULL */
 	struct dma_fence_cb callback;	/* on @users */
 	bool looked;			/* @users was looked up, once no deferred job needed @bo */
 };
@@ -91,10 +91,10 @@ static void closing_users_ended(struct dma_fence *fence, struct dma_fence_cb *ca
 }
 
 /*
- * Returns true if all armed jobs and paging have ended that used the allocation of a closed handle
- * when this function was first called for the handle. Else returns false, and the work item runs
- * again when these jobs and this paging have ended. Also returns true without memory to look up the
- * fences. May sleep and allocate.
+ * Returns true if all work (armed jobs, paging, other devices) has ended that used a closed
+ * handle's allocation when this function was first called for the handle. Else returns false, and
+ * the work item runs again when this work has ended. Also returns true without memory to look up
+ * the fences. May sleep and allocate.
  */
 static bool closing_is_idle(struct closing_handle *handle)
 {

@@ -6,7 +6,7 @@
  * writes the save area before a job of the context can run (C81), and again if a reset lost the
  * content. A move of the save area copies its content (C82). The save area contains the root of the
  * page tables. When the root changes, UPDATE_CONTEXT_ALLOCATION writes the new root to the save
- * area through the scratch window (C84).
+ * area through the scratch window (C84). The code for save areas is in vm/save.c.
  */
 #include <linux/slab.h>
 #include "core/core.h"

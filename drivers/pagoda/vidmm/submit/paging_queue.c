@@ -2,26 +2,25 @@
 /*
  * Paging queues: MAKE_RESIDENT and EVICT with WDDM's semantics.
  *
- * A call changes the client's residency list (require.c). If the allocations are already where the
- * call wants them, the call is done. Else the call queues a request for the client's pager, which
- * is one queue of work for all paging queues of the client. The pager runs requests one at a time,
- * by priority, then in the order of arrival: those of one paging queue run in order. A request that
- * waits may be overtaken by one of higher priority. Each request has a value. The value becomes a
- * point of the paging queue's timeline syncobj when the request's paging operations are emitted, or
- * when the request has failed: every fence that can be waited for has work behind it, and the
- * timeline signals in order even if requests fail.
+ * A call changes the client's residency list (require.c). If nothing has to move now, the call
+ * is done. Else the call queues a request for the client's pager, which is one queue of work for
+ * all paging queues of the client. The pager runs requests one at a time, by priority, then in the
+ * order of arrival: those of one paging queue run in order. A request that waits may be overtaken
+ * by one of higher priority. Each request has a value. The value becomes a point of the paging
+ * queue's timeline syncobj when the request's paging operations are emitted, or when the request
+ * has failed: every fence that can be waited for has work behind it, and the timeline signals in
+ * order even if requests fail.
  *
- * An EVICT first waits, outside of sections, for the jobs that use its allocations. An allocation
- * that other jobs use by then stays in place, and is one of the first to be evicted when room is
- * needed.
+ * A request of EVICT first waits, outside of sections, for the jobs that use its allocations. An
+ * allocation that new jobs use after the wait stays in place until that place is needed.
  *
- * A request that fails for want of memory is repeated for a bounded time, because the residency
- * lists of other clients may have been in the way: each time that memory was freed or a job has
- * ended, and once more when the time is over. A request that can't fit, whatever leaves, isn't
- * repeated, unless it has to succeed (MUST_SUCCEED): then the end of a pin may help. A request that
- * fails for good sets the error of its point. A failed MAKE_RESIDENT also takes back counts that
- * the call added to the residency list (request_take_back()), and puts the client in error if it
- * had to succeed.
+ * A request that fails for want of memory is repeated when jobs that may be in the way have ended,
+ * and then for a bounded time, because of other clients' residency lists: each time that memory was
+ * freed or a job has ended, and once more at the end. A request that can't fit, whatever leaves,
+ * isn't repeated, unless it has to succeed (MUST_SUCCEED): then the end of a pin may help. A
+ * request that fails for good sets the error of its point. A failed MAKE_RESIDENT also takes back
+ * counts that the call added to the residency list (request_take_back()), and puts the client in
+ * error if it had to succeed.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/jiffies.h>
@@ -62,7 +61,7 @@ struct paging_request {
 	bool misfits;				/* last attempt: doesn't fit, whatever leaves */
 	unsigned long give_up;			/* jiffies at which repetitions end; 0 = not set */
 	u64 releases;				/* pagoda_vidmm.releases after the last attempt */
-	u32 idle;				/* EVICT: number of @bos looked at so far */
+	u32 idle;				/* EVICT: number of @bos waited for so far */
 	struct dma_fence *users;		/* fence that the next attempt waits for, or NULL */
 };
 
@@ -74,8 +73,8 @@ static struct paging_request *request_of(struct pagoda_deferred_item *item)
 /* ---- Requests: queued MAKE_RESIDENT and EVICT ----------------------------------- */
 
 /*
- * Lets the allocations of a request be offered again. Called before the request's point exists,
- * because a thread that waits for the point may offer the allocations next.
+ * Lets the allocations of a request be offered again. Called before the request's point gets a
+ * fence, because a thread that waits for the point may offer the allocations next.
  */
 static void request_let_go(struct paging_request *request)
 {
@@ -169,8 +168,8 @@ static bool paging_lacks_memory(int error)
 }
 
 /*
- * Returns true if a failure puts the client in error: of any MAKE_RESIDENT with MUST_SUCCEED in
- * @flags; with CANT_TRIM_FURTHER only if @lacks_memory.
+ * Returns true if failure of a MAKE_RESIDENT with @flags puts the client in error: with
+ * MUST_SUCCEED always; with CANT_TRIM_FURTHER if @lacks_memory.
  */
 static bool paging_is_fatal(u32 flags, bool lacks_memory)
 {
@@ -215,9 +214,9 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 }
 
 /*
- * Returns true if a request that found no memory is to be repeated. After the first attempt the
- * request is repeated when the jobs that may be in the way have ended (sets @request->users); from
- * then on, or if there are no such jobs, until @request->give_up.
+ * Returns true if a request that found no memory is to be repeated. After the first attempt, if
+ * jobs may be in the way, sets @request->users: the request is repeated when these have ended. In
+ * all other cases sets @request->give_up, unless it is set: the request is repeated until then.
  */
 static bool request_may_wait(struct paging_request *request)
 {
@@ -272,8 +271,8 @@ static void request_fail(struct paging_request *request, int error)
 	drm_dbg_driver(queue->vidmm->drm, "value %llu of a paging queue failed: %d\n",
 		       request->value, error);
 	/*
-	 * Store the value of the failed request before its point exists: paging_queue_failed() then
-	 * finds the value for any waiter on the point.
+	 * Store the value of the failed request before its point gets a fence:
+	 * paging_queue_failed() then finds the value for any waiter on the point.
 	 */
 	spin_lock(&queue->failures_lock);
 	queue->failures[queue->nr_failures++ % PAGODA_PAGING_FAILURES] = request->value;
@@ -340,9 +339,9 @@ static bool request_is_alone(struct pagoda_deferred *pager, struct paging_reques
 
 /*
  * &pagoda_deferred_ops.ready of the pager: returns true if the fence has signalled that the next
- * attempt waits for, and, for EVICT, if the jobs have ended that use the allocations: each
+ * attempt waits for, and, for EVICT, if the work has ended that uses the allocations: each
  * allocation's fences are looked up once, when those of the allocations before it have signalled.
- * If there is no memory to look up an allocation's fences, its jobs aren't waited for.
+ * If there is no memory to look up an allocation's fences, its work isn't waited for.
  */
 static bool paging_ready(struct pagoda_deferred *pager, struct pagoda_deferred_item *item)
 {
@@ -553,7 +552,7 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 }
 
 /**
- * pagoda_paging_is_made() - Signal the syncobjs of a call for which the pager has nothing to do
+ * pagoda_paging_is_made() - Signal the syncs of a call for which the pager has nothing to do
  * @queue: Paging queue
  * @args: The call; @args->syncs is signalled and released
  *

@@ -6,7 +6,7 @@
  *	1. Page tables and the save area are made resident if they were evicted.
  *	2. Listed allocations, those of the client's residency list that the VM maps (C152; also
  *	   if they left the list while the submission was queued), and private allocations that
- *	   moved are placed where the GPU can use them, or the submission is refused. Offered
+ *	   moved are placed where the GPU can use them, or the submission fails. Offered
  *	   allocations that aren't listed are passed over. How many bytes are evicted from VRAM for
  *	   allocations that could be used elsewhere is limited (pace.c).
  *	3. Invalid mappings become valid again. If steps 1 to 3 find no memory, the last attempt
@@ -73,7 +73,7 @@ struct submit_run {
 	struct pagoda_rebind rebind;
 	struct dma_fence *tables;		/* fence of page table updates, or NULL */
 	struct pagoda_operation op;
-	u64 losses;				/* pagoda_lost_mark() before submit_validate() */
+	u64 losses;				/* pagoda_lost_mark() before submit_place() */
 	struct dma_fence *fence;		/* out: the job's fence, a reference */
 };
 
@@ -168,9 +168,9 @@ static bool submit_is_bound(struct pagoda_bo *bo)
 }
 
 /*
- * If paging has lost content of any allocation since the VM's last job, replaces lost content by
- * zeros in all private allocations that the VM maps: one that didn't move isn't visited by
- * submit_place(), and may show another allocation's content. Returns 0 or a negative errno.
+ * If paging has lost content of any allocation since the last call for the VM, replaces lost
+ * content by zeros in all private allocations that the VM maps: submit_place() visits none that
+ * didn't move, which may show another allocation's content. Returns 0 or a negative errno.
  */
 static int submit_clear_lost(struct submit_run *run)
 {
@@ -581,7 +581,7 @@ static void submit_push(struct submit_run *run)
 /*
  * Makes resident all that the job needs, and makes and pushes the job. The caller holds the VM's
  * lock and all reservations. Returns 0 or a negative errno: -ERESTART if a job that isn't fenced
- * has no place of the engine, or has lost it meanwhile, or because of submit_hide_offers().
+ * gets no place of the engine, or because of submit_hide_offers().
  */
 static int submit_locked(struct submit_run *run)
 {
@@ -591,7 +591,7 @@ static int submit_locked(struct submit_run *run)
 
 	if (ret)
 		return ret;
-	/* Bring the CPU's writes from windows into the tiles; its next access waits for the job. */
+	/* Move what the CPU wrote from windows to tiles; the next CPU access waits for the job. */
 	ret = pagoda_swizzle_use_private(run->vm->vidmm, run->vm);
 	for (i = 0; i < run->nr_bos && !ret; i++)
 		ret = pagoda_swizzle_use(run->bos[i]);
@@ -686,9 +686,9 @@ static int submit_try(struct submit_run *run)
 
 /*
  * Makes the job of a submission, that is prepares, arms and pushes the job, and gives the job's
- * fence to the syncobjs; @submit stays the caller's. All fences and values that the job waits for
- * exist. If @interruptible, signals end waits. If there is no room, makes further attempts, each
- * disturbing other allocations more (enum pagoda_attempt). Returns 0 or a negative errno, such as
+ * fence to the syncobjs; @submit stays the caller's. Called when all fences and values that the job
+ * waits for exist. If @interruptible, signals end waits. If there is no room, makes attempts that
+ * move more allocations (enum pagoda_attempt). Returns 0 or a negative errno, such as
  *
  *	-ENOSPC		the job doesn't fit, whatever leaves
  *	-ENOMEM, -EBUSY	there may be room when other jobs have ended (pagoda_room_blockers())

@@ -47,7 +47,7 @@ struct virtio_pagoda_command_buffer;
  * @held: %PAGODA_LIMIT_WAITING is charged, too: when accepted, the submission waited for a timeline
  *	point or fence value that didn't exist, or was behind such a submission in its context
  * @fenced: The job is armed even if it has no place yet; %PAGODA_LIMIT_FENCED is charged, too
- * @waited: The job found no room once: its next attempt to find room is the last
+ * @waited: The deferred job found no room once: its next attempt to find room is the last
  * @let_end: The job was put off once until the VM's jobs in flight had ended, because mappings of
  *	offered private allocations are made invalid only when no job of the VM is in flight
  * @blockers: Fence that has to signal before the next attempt to make the job, a reference, or

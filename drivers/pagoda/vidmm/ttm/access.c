@@ -77,8 +77,8 @@ static struct pagoda_paging_op bounce_flush_op(struct bounce *b)
 
 /*
  * Has the device copy a page of the allocation, at @address in VRAM and @offset in the allocation,
- * to the bounce page, or from the bounce page if @to_vram; waits for the end of the copy. Returns 0
- * or a negative errno.
+ * to the bounce page, or from the bounce page if @to_vram. Waits for all work that uses the
+ * allocation, and for the end of the copy. Returns 0 or a negative errno.
  */
 static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 offset,
 		       bool to_vram)
@@ -170,8 +170,8 @@ static int access_memory(u8 *memory, void *buf, u32 len, bool write)
 }
 
 /*
- * Returns whether the CPU can't reach the content itself, but only by copies that the device makes
- * after the jobs that use the allocation.
+ * Returns whether the CPU can't reach all of the content itself, but some only by copies that the
+ * device makes after the jobs that use the allocation.
  */
 static bool access_is_bounced(struct pagoda_bo *bo)
 {
@@ -181,7 +181,7 @@ static bool access_is_bounced(struct pagoda_bo *bo)
 }
 
 /*
- * Returns a reference to an unsignalled fence for which pagoda_move_access() would wait, and not
+ * Returns a reference to an unsignalled fence for which pagoda_move_access() may wait, and not
  * interruptibly; or NULL. The caller holds the reservation.
  */
 struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo)
@@ -227,7 +227,7 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 		return -ENODATA;
 	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	ret = pagoda_lost_settle(bo);
-	/* Release a swizzling range that isn't shown: the writes below don't change its window. */
+	/* Take a swizzling range away that isn't shown: writes below change the tiles only. */
 	if (!ret && !pagoda_swizzle_is_shown(bo))
 		ret = pagoda_swizzle_release(bo);
 	/*

@@ -14,9 +14,9 @@
  * A swizzling range is shown only while no job uses the allocation; a move, and a fill of VRAM that
  * lost its content, come after jobs and other devices that use the allocation. These may take as
  * long as a client wants: the fault waits for them without holding a lock. But a fault that was
- * retried, or can't be retried, waits with locks held, so that no new jobs come first: before a range is
- * shown up to FAULT_LINGER; before a move or a fill for jobs that have a place of an engine, which
- * end within their time limit.
+ * retried, or can't be retried, waits with locks held, so that no new jobs come first: before a
+ * range is shown up to FAULT_LINGER; before a move or a fill for jobs that have a place of an
+ * engine, which end within their time limit.
  */
 #include <linux/mm.h>
 #include <drm/drm_drv.h>
@@ -73,11 +73,11 @@ int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
 
 /*
  * Waits for work that uses the allocation, before a move or a fill that would wait in spite of
- * signals. If the fault may wait without locks, for all work in its first try, later for other
- * devices and for jobs without a place of an engine, sets *@busy instead and returns
- * VM_FAULT_RETRY: no lock was dropped, and the caller has to wait for *@busy. Returns 0 if no work
- * is left; VM_FAULT_NOPAGE if a signal ended the wait; VM_FAULT_RETRY, too, if the fault must not
- * wait.
+ * signals. If the caller is to wait without locks, sets *@busy to the fence and returns
+ * VM_FAULT_RETRY, with all locks still held: for any work at the first try of a fault that can be
+ * retried, else for other devices and jobs without a place of an engine. Returns 0 if no work is
+ * left; VM_FAULT_NOPAGE if a signal ended the wait; VM_FAULT_RETRY with *@busy unchanged if the
+ * fault must not wait.
  */
 static vm_fault_t fault_await(struct pagoda_bo *bo, struct vm_fault *vmf, struct dma_fence **busy)
 {
@@ -95,7 +95,7 @@ static vm_fault_t fault_await(struct pagoda_bo *bo, struct vm_fault *vmf, struct
 				     MAX_SCHEDULE_TIMEOUT) < 0 ? VM_FAULT_NOPAGE : 0;
 }
 
-/* Returns whether a fill of an allocation in VRAM has to replace lost content by zeros. */
+/* Returns whether an allocation is in VRAM, and its lost content has to be replaced by zeros. */
 static bool fault_must_fill(const struct pagoda_bo *bo)
 {
 	return pagoda_bo_is_in_vram(bo) &&
@@ -104,7 +104,7 @@ static bool fault_must_fill(const struct pagoda_bo *bo)
 
 /*
  * Moves an allocation to where the CPU can map it, after fault_await() if work uses the allocation.
- * Signals don't end the move: the fault can't be undone halfway. Returns 0 or a VM_FAULT_* value.
+ * Signals don't end the move. Returns 0, or a VM_FAULT_* value as fault_await() or for an error.
  */
 static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf, struct dma_fence **busy)
 {
@@ -179,8 +179,8 @@ static struct dma_fence *fault_find_user(struct pagoda_bo *bo, struct vm_fault *
 }
 
 /*
- * Returns true while the device is reset and rebuilt: then the CPU must map no allocation, except
- * for the pages of monitored fences, whose values tell clients of the reset.
+ * Returns true if the CPU must not map an allocation, because the device is being reset or rebuilt:
+ * false for the page of a monitored fence, whose value tells clients of the reset.
  */
 static bool fault_is_hidden(struct ttm_buffer_object *ttm_bo)
 {
@@ -236,9 +236,9 @@ static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *m
 }
 
 /*
- * Drops the reservation, then waits for @busy, the fence of a job, or of another allocation's copy
- * through a swizzling range. If the fault can be retried drops mmap_lock, too, before the wait;
- * else returns VM_FAULT_NOPAGE, so that the access faults anew.
+ * Unlocks the reservation, then waits for @busy, the fence of work that uses the allocation, or of
+ * another allocation's copy through a swizzling range. If the fault can be retried, first drops
+ * mmap_lock, too; else returns VM_FAULT_NOPAGE, so that the access faults anew.
  */
 static vm_fault_t fault_wait_busy(struct pagoda_bo *bo, struct vm_fault *vmf,
 				  struct dma_fence *busy)

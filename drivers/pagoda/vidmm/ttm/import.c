@@ -10,8 +10,8 @@
  *			attachment; on a device with an MMU they are mapped at device addresses, so
  *			that the device reaches mapped memory only
  *	unmapped	when the exporter moves the memory, when the import is freed, when the
- *			device goes; always after all work that uses the memory has ended, and
- *			no page table of the GPU maps the memory any more
+ *			device goes; always when all work that uses the memory has ended and no
+ *			page table of the GPU maps the memory any more
  *
  * Eviction alone doesn't unmap the memory. The CPU doesn't reach the memory through this driver: a
  * CPU mapping of an import is a mapping of the dma-buf.
@@ -227,8 +227,8 @@ static void import_invalidate_mappings(struct dma_buf_attachment *attach)
 		import_leave(bo);
 	pagoda_import_unmap(bo);
 	/*
-	 * Drops the reference of import_hold(). The caller holds the reservation, but TTM doesn't
-	 * lock the reservation of an import to release it.
+	 * Drops the reference of import_hold(). The caller holds the reservation, but in this call
+	 * TTM doesn't lock the reservation of an import.
 	 */
 	ttm_bo_fini(&bo->ttm);
 }
@@ -308,7 +308,7 @@ static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct d
  * Context: May sleep and allocate; the DRM core's locks of names and handles are held.
  * Return: The GEM object with a reference, or ERR_PTR: -ENODEV, -ENOMEM, -EINVAL if the memory
  * isn't whole pages, -E2BIG if the memory is larger than the aperture, -EOPNOTSUPP if the device
- * can't reach all memory or the CPU executes for the device, or the exporter's error.
+ * can't reach all memory, or has an MMU that the CPU executor replaces, or the exporter's error.
  */
 struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
@@ -350,7 +350,7 @@ void pagoda_import_detach(struct pagoda_bo *bo)
  * pagoda_prime_stop() - End the sharing of an allocation when the device goes
  * @bo: Allocation, which the device doesn't use any more
  *
- * Unmaps and detaches imported memory. Tells devices that import the allocation to give up their
+ * Unmaps and detaches imported memory. Tells devices that import the allocation to drop their
  * mappings, as before a move.
  *
  * Context: May sleep. No reservation is held.

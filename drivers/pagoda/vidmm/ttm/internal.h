@@ -40,7 +40,7 @@ struct ttm_resource;
 #define PAGODA_STEP_MAP		BIT(2)		/* a move maps the destination in the aperture */
 #define PAGODA_STEP_FILL	BIT(3)		/* a move writes zeros to VRAM that may lack them */
 #define PAGODA_STEP_TRANSFER	BIT(4)		/* a move copies the content by TRANSFER */
-#define PAGODA_STEP_FLUSH	BIT(5)		/* a move drains the device's write combiner */
+#define PAGODA_STEP_FLUSH	BIT(5)		/* a move drains the write combiner if necessary */
 #define PAGODA_STEP_UNMAP	BIT(6)		/* a move unmaps the source from the aperture */
 #define PAGODA_STEP_NEVER	BIT(7)		/* TTM never asks for such a move */
 #define PAGODA_STEP_DISCARD	BIT(8)		/* a move discards VRAM content, copies nothing */
@@ -99,7 +99,7 @@ struct pagoda_virtual {
  * @virtual: State of the move by virtual addresses, if @is_virtual
  * @is_virtual: Copies and fills use addresses in the paging process' address space
  * @txn: Transaction that operations are emitted to; NULL in the run that adds up their costs
- * @cost: Sum of the costs of all operations
+ * @cost: Sum of the costs of all operations, and of notices that pagoda_move_undo() repeats
  */
 struct pagoda_move {
 	struct pagoda_vidmm *vidmm;

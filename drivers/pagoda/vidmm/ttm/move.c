@@ -11,10 +11,10 @@
  * NOTIFY_ALLOC is emitted; any other move first waits for jobs that use the allocation.
  *
  * If a move fails before pagoda_stream_begin() has succeeded, no step is emitted, except
- * NOTIFY_ALLOC in CPU_VIRTUAL mode. Afterwards a move fails only if an operation can't be emitted;
- * pagoda_move_undo() then undoes the operations before.
+ * NOTIFY_ALLOC in CPU_VIRTUAL mode. After pagoda_stream_begin() a move fails only if an operation
+ * can't be emitted; pagoda_move_undo() then undoes the operations before.
  *
- * Called by TTM with the allocation's reservation held.
+ * TTM calls pagoda_move() with the allocation's reservation held.
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
@@ -47,10 +47,10 @@
 
 /*
  * The steps of each move. Rows: place that the allocation is in. Columns: place that TTM wants;
- * moves to the two system places have equal steps. 0: no step, only the state of TTM changes.
+ * moves to the two system places have equal steps. 0: no step; notices may be emitted all the same.
  *
  * Before a move to the aperture, but not to the system segment, TTM has populated the tt. A move
- * within VRAM happens when the CPU needs the allocation in the visible part of VRAM.
+ * within VRAM happens when, for example, the CPU needs the allocation in the visible part of VRAM.
  */
 static const u8 move_table[PAGODA_PLACE_COUNT][PAGODA_PLACE_COUNT] = {
 #define ROW(from, system, aperture, bound, vram) \
@@ -83,9 +83,9 @@ u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
  * Returns the usage of the fences in the reservation that signal before the first operation of a
  * move is executed. victim_usage() of ttm.c returns that for an eviction that is only considered.
  *
- * DMA_RESV_USAGE_BOOKKEEP, all uses, if jobs can reach the allocation, so that the allocation is
- * idle when its content is copied, filled (C42), discarded or unmapped; else DMA_RESV_USAGE_KERNEL,
- * paging only. No job can reach an allocation that is private to a VM and has no valid mapping,
+ * DMA_RESV_USAGE_BOOKKEEP, all uses, so that the allocation is idle, if one of its mappings is
+ * valid, or if it has its own reservation and is copied, filled (C42), discarded or unmapped; else
+ * DMA_RESV_USAGE_KERNEL, paging only. No job can reach a private allocation without valid mapping,
  * because the invalidation of the mappings waited for jobs: the fences of all of the VM's jobs,
  * which share the reservation, aren't waited for then.
  */
@@ -277,10 +277,10 @@ static bool move_is_tracked(const struct pagoda_move *m)
 
 /*
  * When an allocation is to be copied out of VRAM, gives it the pages of its kept copy, if any,
- * instead of those that TTM allocated. If the device knows all that it wrote since the copy was
- * made, TRANSFER copies only that, and what the CPU may have written. Else, if the device doesn't
- * track writes to the allocation and the kept pages still have the current content, DISCARD
- * replaces TRANSFER: nothing is copied.
+ * instead of pages of TTM's. If the device knows all that it wrote since the copy was made,
+ * TRANSFER copies only that, and what the CPU may have written. Else, if the device doesn't track
+ * writes to the allocation and the kept pages still have the current content, DISCARD replaces
+ * TRANSFER: nothing is copied.
  */
 static void move_take_copy(struct pagoda_move *m)
 {
@@ -310,9 +310,9 @@ static void move_plan_tracking(struct pagoda_move *m)
 }
 
 /*
- * Undoes move_take_copy() after a failed move, or frees the rest of the copy after a successful
- * one. After a failed move the kept pages are put back only if the move was to discard instead of
- * copying to these pages, and no DISCARD_CONTENT was emitted; else they are freed.
+ * Undoes move_take_copy() after a failed move, or frees the kept copy, with the allocation's former
+ * tt, after a successful one. After a failed move the kept pages are put back only if the move was
+ * to discard instead of copying to them, and no DISCARD_CONTENT was emitted; else they are freed.
  */
 static void move_end_copy(struct pagoda_move *m, int error)
 {
@@ -343,8 +343,8 @@ static int move_map_cpu(struct pagoda_move *m)
 
 /*
  * Populates and maps the pages that the move needs, tells the device in CPU_VIRTUAL mode that
- * content leaves shared memory, and plans the copy. May allocate and wait. Returns 0, or a negative
- * errno: the allocation's mappings are still valid then.
+ * content leaves shared memory, and plans the copy. May allocate and wait. Returns 0 or a negative
+ * errno; the VMs' mappings of the allocation haven't changed in either case.
  */
 static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 {
@@ -380,7 +380,7 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 
 	if (ret)
 		return ret;
-	/* Invalidates the VMs' mappings: after a failed move they are invalid until validated. */
+	/* If the move fails, the VMs' mappings stay invalid until they are validated again. */
 	pagoda_vm_bo_hide(bo, m->pipelined ? PAGODA_VM_EVICTS : PAGODA_VM_MOVES);
 	ret = move_plan_virtual(m);
 	if (!ret)
@@ -429,8 +429,8 @@ static int move_await(struct pagoda_move *m, bool prompt, struct ttm_operation_c
 /*
  * ttm_device_funcs.move for allocations. Returns 0, or a negative errno: the allocation then stays
  * where it is. The caller holds the reservation and has reserved one fence slot. @hop isn't used:
- * the device copies to and from pages without an address in the aperture, so no move needs two
- * steps (C37).
+ * the device copies to and from pages without an address in the aperture, so no move needs a second
+ * move (C37).
  */
 int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operation_ctx *ctx,
 		struct ttm_resource *new_mem, struct ttm_place *hop)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The steps of a move as paging operations. Each step runs twice: the first run adds up its costs,
- * the second run emits its operations. See move.c.
+ * The steps of a move as paging operations. Each step but POPULATE runs twice: the first run adds
+ * up its costs, the second run emits its operations. See move.c.
  */
 #include <linux/dma-mapping.h>
 #include <drm/drm_device.h>
@@ -115,7 +115,7 @@ static int move_unmap(struct pagoda_move *m, struct ttm_resource *res)
 }
 
 /*
- * Fills the allocation's new place in VRAM with zeros, except for blocks that are known to hold
+ * Fills the allocation's new place in VRAM with zeros, except for ranges that are known to hold
  * zeros (C45). Returns 0 or a negative errno.
  */
 static int move_fill(struct pagoda_move *m)
@@ -219,7 +219,7 @@ static u32 move_tracking(const struct pagoda_move *m, u64 done, u64 *size)
 }
 
 /*
- * Transfers the whole content, in consecutive pieces of about a millisecond each (C27 - C29).
+ * Transfers the whole content, in consecutive pieces of up to PAGODA_PIECE_BYTES (C27 - C29).
  * WDDM's segments hold an allocation in one range, and TransferOffset counts from the start of the
  * range; in fragmented VRAM each piece has its own address instead, with offset 0. A tiled
  * allocation is never fragmented. Returns 0 or a negative errno.
@@ -420,7 +420,7 @@ int pagoda_move_run(struct pagoda_move *m)
 
 /*
  * Undoes a move of which some operations were emitted; the allocation stays in its source. Repeats
- * the notices that the allocation is resident there, if the move told otherwise. Drains the
+ * the notices that the allocation is resident in its source, if the move told otherwise. Drains the
  * device's write combiner, and unmaps the destination from the aperture if it was mapped, before
  * the caller frees the destination's pages (C62). Called in the move's transaction.
  */

@@ -9,7 +9,7 @@
  *	NOTIFY_ALLOC		content of an allocation is about to leave shared memory
  *
  * An arrival and a departure are told once, however many pieces the content moves in (C114). A move
- * from one resident place to another is a departure and an arrival. In TTM_PL_SYSTEM an allocation
+ * of content between resident places is a departure and an arrival. In TTM_PL_SYSTEM an allocation
  * isn't resident. Pages in TTM_PL_TT without an address in the aperture are reached by virtual
  * addresses only: an allocation with such pages isn't resident for NOTIFY_RESIDENCY, but for
  * NOTIFY_RESIDENCY2 it is resident in ranges of the system segment.
@@ -121,7 +121,7 @@ static u64 notice_range(struct notice_place *place, u64 first,
 /**
  * pagoda_notice_arrived() - Emit the notices that an allocation is resident
  * @bo: Allocation, reservation held
- * @res: Resource with the content; operations that brought content there were emitted before (C115)
+ * @res: Resource with the content; operations that brought the content were emitted before (C115)
  * @emit: Called with each notice; emits it or adds up its cost
  * @arg: First argument of @emit
  *
@@ -171,7 +171,7 @@ int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
 /*
  * Returns how many of the last @left bytes of an allocation the next NOTIFY_ALLOC names: all; but
  * if the device has page tables, at most as many as a scratch window maps, through which the device
- * may read the content meanwhile.
+ * may read the content while it executes the notice.
  */
 static u64 eviction_piece(struct pagoda_vidmm *vidmm, u64 left)
 {

@@ -10,10 +10,10 @@
  *			(pagoda_prime_moves()); the fences of the importer's work and of the move
  *			in the reservation order the accesses
  *	all others	the allocation is pinned in system memory as long as such an importer has
- *			the dma-buf mapped; on older kernels from attaching to detaching. Else
- *			TTM's pin count is used only for mappings for the kernel (prime_vmap()) and
- *			for pages of monitored fences. The bytes that importers or prime_vmap() pin
- *			are charged to the client that made the allocation, up to a limit
+ *			the dma-buf mapped; on older kernels from attaching to detaching. Mappings
+ *			for the kernel (prime_vmap()) and monitored fences pin, too. The bytes that
+ *			importers or prime_vmap() pin are charged to the client that made the
+ *			allocation, up to a limit
  *
  * The dma-buf holds references to the GEM object and the DRM device, so that all functions here
  * work as long as there is a file descriptor, a mapping or an attachment. When the hardware is gone
@@ -81,7 +81,7 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
 /*
  * Moves the allocation to the aperture segment, where other devices reach it, and replaces lost
  * content by zeros. The move waits in the stream for jobs that have a place of an engine, so that
- * the other device waits for the move's fence, not the caller; for all else the caller waits.
+ * the other device waits for the move's fence; for other jobs and devices this function waits.
  * Returns 0, -ENODATA if the allocation is offered, or another negative errno.
  */
 static int prime_bring(struct pagoda_bo *bo)
@@ -209,7 +209,7 @@ static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 
 /*
  * Moves an allocation that the CPU may map and is going to read to where the CPU can map it, so
- * that no page fault has to move the allocation. Replaces lost content of any allocation by zeros.
+ * that no page fault has to move the allocation. In any case replaces lost content by zeros.
  * Without a move, doesn't wait for the implicit fences: the dma-buf core does. The reservation is
  * held. Returns 0 or a negative errno.
  */
@@ -335,7 +335,7 @@ bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device
 }
 
 /*
- * Tells devices that import an allocation that it is about to move: these give up their mappings,
+ * Tells devices that import an allocation that it is about to move: these drop their mappings,
  * at once or after fences that they add to the reservation, for which the move has to wait. The
  * reservation is held. May sleep and allocate; not in a stream transaction.
  */
