@@ -9,21 +9,21 @@
  *	other clients keep what they want beyond that, but each at most as much as the budget,
  *	the rest is the budget.
  *
- * So all clients have equal shares of what isn't reserved, and the unused part of a share is
- * lent to the others: a client that is alone has the pool. A client's budget depends on what
- * other clients want and reserve, never on the client's own wants or reservation (C166). A client
- * that wants and reserves nothing takes nothing from other clients' budgets.
+ * So without reservations all clients have equal shares of the pool, and what a client doesn't want
+ * of its share is lent to the others: the budget of a client that is alone is the pool. A client's
+ * budget depends on what other clients want and reserve, never on the client's own wants or
+ * reservation (C166). A client that wants and reserves nothing takes nothing from other clients'
+ * budgets.
  *
- * An allocation is wanted since a call or a job made it resident, until EVICT, OFFER or its end,
- * wherever it lies (pagoda_wish_changed()); its bytes count in the group it prefers. So evictions
- * change no budget. A client that wants more than its share takes no more from other clients'
- * budgets than its share, however much it wants.
+ * Whether an allocation is wanted (pagoda_wish_changed()) doesn't depend on its place; its bytes
+ * count in the group that it prefers. So evictions for want of room change no budget.
  *
  * No allocation is evicted for a budget: a client that wants more than its budget is told how much
- * to trim. But when room is needed, allocations of clients over their budget leave before others.
+ * to trim. But of allocations that aren't offered, the policy (policy.h) chooses first those of
+ * clients that are over their budget (pagoda_budget_is_over()).
  *
  * What clients want beyond their reservations is kept in a tree, in order and with sums, so that
- * a call takes a time proportional to the logarithm of the number of clients.
+ * finding a budget takes a time proportional to the logarithm of the number of clients.
  *
  * The functions depend on the structs below only, not on the driver's objects.
  */
@@ -98,8 +98,8 @@ struct pagoda_budget_claim {
  *	that the GPU uses, but no allocations. Changed under &pagoda_budgets.lock, read without it
  * @reservation: Bytes that the client says it needs at least, by group; protected by
  *	&pagoda_budgets.lock
- * @wanted: Bytes that the client wants, by group: of the client's allocations that are wanted,
- *	and @table_bytes; protected by &pagoda_budgets.lock
+ * @wanted: Bytes that the client wants, by group: of the client's allocations that are wanted and,
+ *	in the non-local group, @table_bytes; protected by &pagoda_budgets.lock
  * @claims: What the client wants beyond @reservation, by group
  */
 struct pagoda_budget {

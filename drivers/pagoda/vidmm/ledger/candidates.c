@@ -107,9 +107,9 @@ void pagoda_victims_remove(struct pagoda_bo *bo)
 }
 
 /*
- * Makes an allocation a candidate for eviction if it is in VRAM, unless &pagoda_bo.choice.keep
- * is set: then pagoda_victims_keep() makes it a candidate when @keep is cleared. Caller holds
- * pagoda_victims.lock.
+ * Makes an allocation a candidate for eviction if it is in VRAM, unless &pagoda_bo.choice.keep is
+ * set: then the allocation becomes a candidate when pagoda_victims_keep() clears that flag. Caller
+ * holds pagoda_victims.lock.
  */
 void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
@@ -122,7 +122,7 @@ void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 
 /*
  * Tells the policy whether some clients are over their budgets: BUDGETS_LOOKED_AT of those that
- * have candidates, in turn. Does nothing if only one client has candidates. Caller holds
+ * have candidates, in turn. Does nothing unless several clients have candidates. Caller holds
  * pagoda_victims.lock.
  */
 void pagoda_victims_look_at_budgets(struct pagoda_victims *victims)
@@ -348,9 +348,9 @@ static void victims_use_one(struct pagoda_victims *victims, struct pagoda_bo *bo
  * @vidmm: Manager
  * @uses: &pagoda_vm.uses of the submission's VM: all private allocations of the VM count as
  *	used, too
- * @bos: Allocations that the submission lists, reservations held
+ * @bos: Allocations that the submission lists, then others of the residency list; reservations held
  * @count: Number of allocations
- * @flags: DRM_PAGODA_SUBMIT_* flags of the first allocations
+ * @flags: DRM_PAGODA_SUBMIT_* flags of the first @nr_flags allocations
  * @nr_flags: Number of @flags, at most @count
  *
  * Context: May sleep.
@@ -378,8 +378,8 @@ void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses
 
 /*
  * Returns the group of a client's allocations, if the client's jobs use only those of the group
- * that they list; NULL if the client's residency list isn't empty, because every job uses the
- * allocations of that list, too.
+ * that they list; NULL if the client's residency list isn't empty, because jobs also use what their
+ * VM maps of that list.
  */
 static struct pagoda_policy_group *victims_listed_group(struct pagoda_client *client)
 {
@@ -438,9 +438,9 @@ void pagoda_victims_forget(struct pagoda_vidmm *vidmm, struct pagoda_policy_comi
 }
 
 /*
- * Returns &pagoda_policy.clock at an allocation's last use by a job that lists the allocation, or
- * by any job of the VM that the allocation is private to; at the allocation's creation if there was
- * no use. Takes a spinlock; not in interrupts.
+ * Returns &pagoda_policy.clock at an allocation's last use in VRAM by a job that lists the
+ * allocation, or at the last job of the VM that it is private to; at the allocation's creation if
+ * there was no such use. Takes a spinlock; not in interrupts.
  */
 u64 pagoda_victims_last_use(struct pagoda_bo *bo)
 {

@@ -62,7 +62,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	pagoda_policy_owner_init(&client->choice.owner);
 	pagoda_policy_group_init(&client->choice.group, &client->choice.owner);
 	pagoda_ears_init(&client->ears);
-	/* A full bucket has as many tokens as VRAM has bytes for clients: jobs may replace all. */
+	/* A full bucket has a token per byte of VRAM less the reserve: jobs may replace all. */
 	pagoda_traffic_init(&client->pace.traffic, vidmm->bandwidth, vidmm->submit_share,
 			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
 	pagoda_budget_join(vidmm->budgets, &client->budget);

@@ -44,8 +44,8 @@ struct pagoda_client_traffic {
 /**
  * struct pagoda_client_choice - Client in the choice of victims in VRAM (candidates.c)
  * @owner: The client, as the policy sees it
- * @group: Allocations of the client that are private to no VM, and shared allocations of other
- *	clients that the client protects
+ * @group: Allocations of the client that are private to no VM and that no other client protects,
+ *	and those of other clients that this client protects (pagoda_victims_spare())
  *
  * Protected by pagoda_victims.lock.
  */
@@ -72,11 +72,11 @@ struct pagoda_client_pace {
  * work allocates is charged to that cgroup (dmem.c); and queues of the client that are polled
  * (fence/missing.c)
  * @lock: Protects @worker and @pool; only one work item uses @worker at a time
- * @worker: Thread in the cgroup of the client's last call; NULL = none: work items are in that
- *	cgroup anyway, VRAM isn't a region of the dmem controller, the thread couldn't be created or
- *	moved, or the file was closed
- * @pool: VRAM's pool of the cgroup of the client's last call, a reference, NULL = unknown; also
- *	compared without @lock
+ * @worker: Thread in the cgroup of the client's last call, or still in that of an earlier call
+ *	(pagoda_payer_follow()); NULL = none: work items are in that cgroup anyway, VRAM isn't a
+ *	region of the dmem controller, the thread couldn't be created or moved, or the file was
+ *	closed
+ * @pool: VRAM's pool of that cgroup, a reference, NULL = unknown; also compared without @lock
  * @missing: Queues of the client whose next item waits for a syncobj point that doesn't exist yet;
  *	protected by &pagoda_missing.lock
  * @nr_missing: Number of queues in @missing; protected by &pagoda_missing.lock
@@ -121,8 +121,8 @@ struct pagoda_awaited {
  * @ends: The client's file is being closed: a handle that is closed now isn't entered into
  *	@handles, because the VMs are destroyed with all mappings
  * @jobs: List of the deferred jobs, by &pagoda_submit.held_up, in the order of their numbers
- * @handles: List of struct closing_handle: closed handles whose allocations are still on the
- *	residency list and in the VMs, in the order in which they were closed
+ * @handles: List of struct closing_handle: closed handles whose allocations @work has still to take
+ *	off the residency list and out of the VMs, in the order in which they were closed
  * @forgetting: Allocation that @work takes out of the VMs, for comparison only; or NULL
  * @work: Takes allocations whose handle is in @handles off the residency list and out of the VMs,
  *	once no job in @jobs needs them and the jobs that were armed by then have ended

@@ -196,7 +196,8 @@ u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand 
 
 /*
  * Adds an allocation to a demand as pagoda_demand_add(), unless it is pinned: a pinned allocation
- * has its place already, which pagoda_demand_misfit_beside() takes off the room.
+ * has its place already, and pagoda_demand_misfit_beside() takes its aperture addresses off the
+ * room.
  */
 void pagoda_demand_add_movable(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
@@ -207,7 +208,7 @@ void pagoda_demand_add_movable(struct pagoda_demand *demand, const struct pagoda
 /*
  * Returns pagoda_demand_misfit() for a demand of pagoda_demand_add_movable(), with less room:
  * without the aperture's bytes of pinned allocations (&pagoda_vidmm.pinned), and without @fixed
- * bytes of VRAM, which can't leave.
+ * bytes of VRAM, of page tables and save areas that can't leave.
  */
 u64 pagoda_demand_misfit_beside(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand,
 				u64 fixed)

@@ -53,7 +53,7 @@ static bool listener_adds_up(u32 type)
 	return type == DRM_PAGODA_EVENT_EVICTED;
 }
 
-/* Counts an event, unless the file has ended: after the end that read() tells no event comes. */
+/* Counts an event, unless the file has ended: a reader that finds the end has read all events. */
 static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group, u64 value)
 {
 	unsigned long flags;

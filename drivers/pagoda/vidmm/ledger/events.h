@@ -12,7 +12,7 @@
  * items, which the code that causes them queues.
  *
  * The work item for budgets looks at once, and then not again for %PAGODA_BUDGET_PERIOD, however
- * often budgets change meanwhile; the next look finds the last state. A look reports a budget
+ * often budgets change in that time; the next look finds the last state. A look reports a budget
  * that is materially different from the one last reported. A look tells a client to trim when the
  * client wants more than the budget last reported and, at the last look, didn't; or wants more and
  * this look has reported a smaller budget; not when the client only wants still more.
@@ -106,8 +106,8 @@ struct pagoda_listener_slot {
  *	without a lock
  *
  * @budget, @over, @resets and @gone are protected by &pagoda_listeners.lock, @closed by
- * &pagoda_ears.lock. @gone and @closed are set with the wait queue's lock held, too: afterwards no
- * event is counted.
+ * &pagoda_ears.lock. When @gone or @closed of a joined listener is set, the wait queue's lock is
+ * held, too: no event is counted once either is set.
  */
 struct pagoda_listener {
 	struct list_head link;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What clients hold of each segment (holdings.h), and the tracepoint that tells the sums. */
+/* What clients hold of VRAM and the aperture (holdings.h); the tracepoint that tells the sums. */
 #include <linux/bug.h>
 #include <linux/lockdep.h>
 #include <trace/events/gpu_mem.h>
@@ -61,7 +61,7 @@ static void trace_change(struct pagoda_holdings *holdings, const struct pagoda_h
 	trace_device(holdings);
 }
 
-/* Sets up the holdings of a device; @gpu is its number in traces. */
+/* Sets up the holdings of a device; @gpu is the device's number in traces. */
 void pagoda_holdings_init(struct pagoda_holdings *holdings, u32 gpu)
 {
 	spin_lock_init(&holdings->lock);
@@ -103,7 +103,7 @@ u64 pagoda_holding_bytes(struct pagoda_holdings *holdings, const struct pagoda_h
 
 /*
  * Adds @bytes, negative when a place is freed, to what a holding has of a segment, and traces the
- * new sums. Any context but interrupts.
+ * new sums if gpu_mem_total is enabled. Any context but interrupts.
  */
 void pagoda_holding_change(struct pagoda_holdings *holdings, struct pagoda_holding *holding,
 			   u32 segment, s64 bytes)

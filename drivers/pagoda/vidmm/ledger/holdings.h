@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Holdings: the bytes of each segment that clients hold, at any time.
+ * Holdings: the bytes of VRAM and of the aperture segment that clients hold, at any time.
  *
  * A client holds an allocation's place in a segment from the moment in which the place is allocated
  * until it is freed: both places while the allocation moves, and the last place of a freed

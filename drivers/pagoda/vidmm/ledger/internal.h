@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Functions of the ledger that only files of this directory call. */
+/* Functions of the ledger that only files of this directory, and KUnit tests, call. */
 #ifndef PAGODA_VIDMM_LEDGER_INTERNAL_H
 #define PAGODA_VIDMM_LEDGER_INTERNAL_H
 
@@ -9,7 +9,7 @@ struct pagoda_bo;
 struct pagoda_client;
 struct pagoda_demand;
 
-/* written.c: note moves, uses and EVICTs that decide whether an allocation counts as written */
+/* written.c: note moves, uses and residency lists, by which content counts as written or clean */
 void pagoda_copy_moved(struct pagoda_bo *bo);
 void pagoda_copy_used(struct pagoda_bo *bo, bool reads);
 void pagoda_copy_required(struct pagoda_bo *bo);

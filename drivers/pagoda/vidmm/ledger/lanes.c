@@ -6,13 +6,13 @@
  *	owner		a client; over its budget or within
  *	group		a part of the owner's items
  *	lane		items of a group that have the same rank, side and class
- *	row		lanes of all groups that have the same level, side and class, and candidates
+ *	row		lanes with candidates, of all groups, with the same level, side and class
  *
  * When an owner gets over its budget, or is within again, its lanes change their rows, but no
  * candidate changes its lane. So that costs time for each lane, of which a client with thousands of
  * allocations has a few. Likewise, to skip a group that was set aside, a pick skips its lanes,
- * not each candidate. An item that is held for a job stays a member of its lane: mostly the
- * item becomes a candidate of the same lane again when the job has used it.
+ * not each candidate. An item that is held for a job stays a member of its lane: mostly the item
+ * becomes a candidate of the same lane again when the job is made.
  */
 #include <linux/bitops.h>
 #include <linux/list.h>
@@ -258,9 +258,9 @@ static void lane_move(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 
 /*
  * Makes an item a candidate: at the beginning of its lane if its last use (its offer if offered,
- * its next use if queued jobs list it) is earlier than that of the first candidate there; else at
+ * its next use if queued jobs list it) is earlier than that of the lane's first candidate; else at
  * the end. To find the right place in between would take a search, and only items at the ends are
- * considered. Likewise, lane_move() moves the lane to an end of its row.
+ * considered. Likewise, lane_move() may move the lane to an end of its row.
  */
 void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
 {

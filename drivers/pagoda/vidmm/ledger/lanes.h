@@ -11,8 +11,8 @@
 #include "policy.h"
 
 /*
- * Shift for an eighth: intervals or distances that differ by less count as equal, because the
- * place of a use in a frame varies a little.
+ * Shift for an eighth: intervals that differ by no more count as equal, and so do most such
+ * distances, because the place of a use in a frame varies a little.
  */
 #define PAGODA_POLICY_SAME_SHIFT	3
 

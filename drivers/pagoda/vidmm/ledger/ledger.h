@@ -58,7 +58,7 @@ struct pagoda_demand {
  * @kept: Allocations with &pagoda_bo.choice.keep set, which aren't candidates of @policy
  * @nr_kept: Number of allocations in @kept
  * @nr_tried: Number of allocations in lists of victims that searches have tried
- * @asked: @policy chooses all victims, and TTM only when there are no more; if false, @policy only
+ * @asked: @policy chooses victims, and TTM only when @policy has no more; if false, @policy only
  *	chooses offered allocations and the victims of pagoda_victims_trim(), and TTM evicts the
  *	least recently used of all others
  * @trimmed: Bytes that pagoda_victims_trim() has evicted, for debugfs `trim` and for the reclaim of

@@ -481,7 +481,7 @@ bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *qu
  * @limits: The limits
  * @quota: The client's quota
  *
- * Waits for nothing but paging in flight: pagoda_limits_give() counts it as finished, and wakes.
+ * Waits for nothing but paging in flight: pagoda_limits_give() counts it and wakes the waiters.
  *
  * Context: Sleeps. Outside of all locks and sections.
  * Return: 0; -ERESTARTSYS if the caller was killed.

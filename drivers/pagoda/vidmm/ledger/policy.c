@@ -6,8 +6,8 @@
  *
  * Programs may defy prediction. &pagoda_policy.recent lists the items that would be in VRAM with
  * plain LRU, which tells how many pages plain LRU would have moved. When predictions have moved so
- * many pages more that chance doesn't explain the difference, plain LRU is used for a while: after
- * each further such failure for twice as long.
+ * many pages more that chance doesn't explain the difference, plain LRU is used for a while, which
+ * is longer the more such failures there were in a row (judge_distrust()).
  */
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
@@ -23,7 +23,7 @@ static_assert(PAGODA_POLICY_LEVELS <= 64, "a level is a bit of pagoda_policy.fil
 static_assert(sizeof(struct pagoda_policy) <= 40 * 1024, "the rows stay in a processor's cache");
 static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads two cache lines");
 
-/* The policy's pages are 4 KiB, the smallest size of an allocation, whatever PAGE_SIZE is. */
+/* The policy's pages are 4 KiB, whatever PAGE_SIZE is. */
 #define PAGE_BITS	12
 
 /*
@@ -44,7 +44,7 @@ static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads t
  */
 #define CHANCE(policy)	(2 * (policy)->capacity)
 
-/* Most doublings of how long LRU chooses after predictions were worse: then trials are rare. */
+/* Most doublings of the time for which plain LRU chooses after predictions were worse. */
 #define FAILURES_MAX	16u
 
 static bool interval_is_same(u32 a, u32 b)
@@ -68,7 +68,7 @@ static bool interval_alternates(const struct pagoda_policy_item *item)
 
 /*
  * Returns the shortest of up to three last intervals: an item that is used after a long time is
- * often used more often from then on, so a single long interval isn't believed.
+ * often used more often from then on, so a long interval isn't believed beside a shorter one.
  */
 static u32 interval_shortest(const struct pagoda_policy_item *item)
 {
@@ -79,7 +79,7 @@ static u32 interval_shortest(const struct pagoda_policy_item *item)
 	return shortest;
 }
 
-/* Returns the predicted interval in pages of an item that was used at least twice. */
+/* Returns the predicted interval in pages of an item that has an entry in @intervals. */
 static u32 policy_predict(const struct pagoda_policy_item *item)
 {
 	return interval_alternates(item) ? item->intervals[1] : interval_shortest(item);
@@ -117,8 +117,8 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 }
 
 /*
- * Does @change, on which the item's lane depends. A candidate is unlinked before, and linked again
- * afterwards.
+ * Does @change, on which the item's lane depends. Unlinks a candidate before, and links the
+ * candidate again after @change.
  */
 #define POLICY_RELINK(policy, item, change) do { \
 	bool was_candidate = policy_is_candidate(item); \
@@ -129,12 +129,12 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 		policy_link(policy, item); \
 } while (0)
 
-/* ---- Plain LRU instead of predicted uses, while LRU would move fewer pages ---------- */
+/* ---- Comparison with plain LRU, which chooses for a while after predictions failed ---- */
 
 /*
  * Predictions have moved more than plain LRU would have: has plain LRU choose the victims until it
- * has moved as many pages as it would have moved before the loss was noticed, or CHANCE() if that
- * is more; twice as many for each earlier failure in a row.
+ * would have moved as many pages as &pagoda_policy.lru_moved tells now, or CHANCE() if that is
+ * more; doubled for each earlier failure in a row, up to FAILURES_MAX times.
  */
 static void judge_distrust(struct pagoda_policy *policy)
 {
@@ -219,8 +219,8 @@ static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *i
 /* ---- Functions for the memory manager ------------------------------------------- */
 
 /*
- * Sets up a policy for empty VRAM of @vram_size bytes; the caller may set &pagoda_policy.is_busy
- * afterwards.
+ * Sets up a policy for empty VRAM of @vram_size bytes, with &pagoda_policy.is_busy NULL: the caller
+ * may set that function.
  */
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size)
 {
@@ -240,7 +240,7 @@ static u8 policy_rank(u32 priority)
 
 /*
  * Fills in the item of a new allocation, which isn't in VRAM and has normal priority. The item
- * brings @lane, any memory, to the policy, and is in @group, which outlives the item.
+ * brings @lane, any memory, to the policy, and is in @group, which lasts while items are in it.
  */
 void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 		       struct pagoda_policy_lane *lane, struct pagoda_policy_group *group,
@@ -296,8 +296,8 @@ static void policy_remember(struct pagoda_policy_item *item, u64 interval)
 }
 
 /*
- * Notes that a submission uses an item in VRAM; the item becomes a candidate. Called once for
- * each allocation that the submission lists, in the order of the list.
+ * Notes that a submission uses an item in VRAM; the item becomes a candidate. Called once for each
+ * such item of the submission, in the order of the submission's list.
  */
 void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -443,7 +443,7 @@ void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_polic
 
 /*
  * Sets whether system memory has the item's content, too, so that an eviction needs no copy. Called
- * with false whenever the item is written, even if it isn't clean.
+ * with false whenever the item may have been written, even if it isn't clean.
  */
 void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			     bool clean)

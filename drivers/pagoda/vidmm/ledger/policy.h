@@ -15,11 +15,11 @@
  * because its eviction costs less. Between items that are about equally far, idle goes before busy,
  * clean before dirty, and items that the CPU can't see before those that the CPU can.
  *
- * An item is an allocation as the policy sees it: a candidate if it is in VRAM and may be
- * picked, held if it is in VRAM and may not. Clean means that system memory has the content,
- * too. Time is counted in pages: each use of an item advances the clock by the item's size. An
- * owner is a client. A group is a part of an owner's items, which a search for victims can set
- * aside as a whole.
+ * An item is an allocation as the policy sees it: a candidate if it is in VRAM and may be picked,
+ * held if it is in VRAM and may not. Clean means that system memory has the content, too. Time is
+ * counted in pages: each use of an item by a job that lists the item advances the clock by the
+ * item's size. An owner is a client. A group is a part of an owner's items, which a search for
+ * victims can set aside as a whole.
  *
  * Context: any; callers hold a lock of their own around all calls for a policy.
  */
@@ -31,8 +31,8 @@
 #include <drm/pagoda_drm.h>
 
 /**
- * PAGODA_POLICY_FINEST: residency priorities that differ by less than this, a quarter of a
- * level, may count as equal.
+ * PAGODA_POLICY_FINEST: residency priorities that differ by less than this, a quarter of the
+ * difference between MINIMUM and LOW, may count as equal.
  */
 #define PAGODA_POLICY_FINEST \
 	((DRM_PAGODA_RESIDENCY_LOW - DRM_PAGODA_RESIDENCY_MINIMUM) / 4)
@@ -41,16 +41,16 @@
 #define PAGODA_POLICY_OFFERS	3
 
 /**
- * PAGODA_POLICY_RANKS: number of ranks: offer priorities, then residency priorities. Lower
- * ranks leave first.
+ * PAGODA_POLICY_RANKS: number of ranks: offer priorities, then residency priorities. If owners are
+ * all over their budgets, or all within, lower ranks leave first.
  */
 #define PAGODA_POLICY_RANKS \
 	(PAGODA_POLICY_OFFERS + \
 	 (DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST + 1)
 
 /**
- * PAGODA_POLICY_LEVELS: number of levels. In the order in which candidates leave, levels are offer
- * priorities, residency priorities of owners over their budget, then those of all others.
+ * PAGODA_POLICY_LEVELS: number of levels: offer priorities, residency priorities of owners over
+ * their budget, those of all others. Lower levels leave first, apart from busy offered items.
  */
 #define PAGODA_POLICY_LEVELS	(2 * PAGODA_POLICY_RANKS - PAGODA_POLICY_OFFERS)
 
@@ -63,8 +63,8 @@
 /**
  * PAGODA_POLICY_CLASSES: number of classes. An allocation's class is %PAGODA_POLICY_PREDICTED plus
  * fls() of the predicted interval between its uses, in pages >> &pagoda_policy.unit, at least 1 and
- * at most 15; or plus 0 without a prediction or while the allocation is offered. If a queued job
- * lists the allocation, the class is fls() of the interval from the last use to that job, likewise.
+ * at most 15; or plus 0 if offered or without a prediction. If queued jobs list the allocation, the
+ * class is fls() of the interval from the last use to the first of these jobs, likewise.
  */
 #define PAGODA_POLICY_CLASSES	32
 
@@ -97,7 +97,7 @@ enum pagoda_policy_need {
  * struct pagoda_policy_owner - A client as the policy sees it; part of struct pagoda_client
  * @groups: Groups of the owner that have lanes
  * @turn: Entry in &pagoda_policy.owners while @groups isn't empty
- * @over: The owner is over its budget
+ * @over: The owner was over its budget when the policy was last told
  */
 struct pagoda_policy_owner {
 	struct list_head groups;
@@ -111,8 +111,8 @@ struct pagoda_policy_owner {
  * @of_owner: Entry in &pagoda_policy_owner.groups while @nr_lanes isn't 0; unused without @owner
  * @owner: Owner; NULL = none, the items count as those of an owner within its budget. Constant
  * @nr_lanes: Number of lanes in @lanes
- * @horizon: Value that &pagoda_policy.clock is expected to have when the jobs are executed that the
- *	group's client has queued
+ * @horizon: Value that &pagoda_policy.clock is expected to have when the last job is executed for
+ *	which pagoda_policy_expect() was given the group
  */
 struct pagoda_policy_group {
 	struct list_head lanes[PAGODA_POLICY_BUCKETS];
@@ -127,7 +127,7 @@ struct pagoda_policy_group {
  * @items: Members that are candidates, roughly in the order of last use, oldest use first; offered
  *	ones in the order of offers, those that queued jobs list in the order of next use
  * @order: Entry in a row of &pagoda_policy_level.rows while @items isn't empty
- * @of_group: Entry in &pagoda_policy_group.lanes
+ * @of_group: Entry in &pagoda_policy_group.lanes; of a spare lane unused
  * @group: Group; of a spare lane, the group of the item that has the lane
  * @spare: First of the spare lanes that members of the lane have brought; of a spare lane among
  *	these, the next; NULL = none
@@ -142,8 +142,8 @@ struct pagoda_policy_group {
  * side or class.
  *
  * The policy allocates nothing. Each item brings a lane, which is spare while the item isn't a
- * member. The spare lane of a lane's first member becomes the lane; each other member leaves its
- * spare lane in the list @spare, and takes one from there when it parts.
+ * member. The spare lane of a lane's first member becomes the lane; further members leave spare
+ * lanes in the list @spare. A member that parts takes one of these; the last one takes the lane.
  */
 struct pagoda_policy_lane {
 	struct list_head items;
@@ -175,22 +175,22 @@ struct pagoda_policy_coming {
  * struct pagoda_policy_item - An allocation as the policy sees it; part of struct pagoda_bo
  * @order: Entry in &pagoda_policy_lane.items while the item is a candidate
  * @lane: Lane of a member; else the item's spare lane
- * @last: &pagoda_policy.clock at the last use
+ * @last: &pagoda_policy.clock at the last use; before the first use, when the item was added
  * @pages: Size of the allocation, by which a use advances the clock
  * @intervals: Pages by which &pagoda_policy.clock advanced between the last uses, newest first
- * @interval: Predicted interval in pages; 0 before the second use
+ * @interval: Predicted interval in pages; 0 while @intervals is empty
  * @nr_intervals: Number of valid entries in @intervals
  * @offered: &pagoda_policy.offers at the last offer
  * @rank: Offer priority, or rank of the residency priority; a lower rank leaves first
  * @home_rank: @rank while the allocation isn't offered
- * @visible: The allocation is where the CPU can see it
- * @clean: System memory has a copy of the content
+ * @visible: The allocation is where the CPU can see it; never set if the CPU can see all of VRAM
+ * @clean: pagoda_policy_set_clean() said that system memory has the content, too
  * @used: The item was ever used; @intervals get no entry at the first use
- * @picked: The item is a victim that hasn't left VRAM yet
+ * @picked: The item was picked, and since then neither left VRAM nor became a candidate again
  * @costs: Of a picked item: it wasn't clean when it was picked
  * @queued: @coming isn't empty
  * @member: The item is a member of @lane
- * @written: The item was written since its last use began
+ * @written: pagoda_policy_set_clean() told of a write since the last pagoda_policy_use()
  * @writes: A bit for each of the last intervals between uses, bit 0 for the latest: the item was
  *	written in that interval
  * @evicted: The item left VRAM as a victim, and wasn't used since
@@ -232,8 +232,8 @@ struct pagoda_policy_item {
 
 /**
  * struct pagoda_policy_level - Candidates of one level
- * @rows: By side and class, the first of a ring of lanes, which are roughly in the order of their
- *	candidates' last use; NULL = no lane has candidates
+ * @rows: By side and class, the first of a ring of lanes, which are roughly in the order that
+ *	&pagoda_policy_lane.items has; NULL = no lane has candidates
  * @filled: By side, a bit for each class that has candidates
  */
 struct pagoda_policy_level {
@@ -249,20 +249,20 @@ struct pagoda_policy_level {
  * @offers: Number of offers so far
  * @expected: Number of uses that queued jobs will make
  * @horizon: Value that @clock is expected to have when all queued jobs are executed
- * @clock: Sum of the pages of all uses so far
+ * @clock: Sum of the pages of all uses by pagoda_policy_use() so far
  * @capacity: Pages of VRAM
  * @unit: Shift from pages to the unit of classes, so that @capacity has a class in their middle
  * @is_busy: Optional: returns whether the GPU may still be using an item; called under the caller's
  *	lock
  * @recent: Items that plain LRU would have in VRAM, the least recently used first
  * @recent_pages: Pages of the items in @recent
- * @behind: Number of pages by which predictions have moved more than plain LRU would have moved;
- *	negative if predictions have moved less
+ * @behind: Number of pages by which predictions have moved more than plain LRU would have moved,
+ *	since @distrusts changed; negative if less, but the negative number is limited (judge())
  * @lru_moved: Pages that plain LRU would have moved since @distrusts changed, or since
  *	predictions last were ahead by more than chance
  * @rest: Value of @lru_moved at which predictions are tried again
- * @failures: Number of times in a row that predictions were given up
- * @distrusts: Predictions are given up: the least recently used item leaves
+ * @failures: Number of times in a row that @distrusts was set
+ * @distrusts: Predictions aren't used: for items that no queued job lists, the last use counts
  */
 struct pagoda_policy {
 	struct pagoda_policy_level levels[PAGODA_POLICY_LEVELS];

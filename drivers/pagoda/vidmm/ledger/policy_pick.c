@@ -20,10 +20,10 @@
  *
  * A dirty item costs a copy out and a copy in for each interval in which it isn't in VRAM, a clean
  * one half of that, however much of the interval is left. So p is added to the distance of a clean
- * item. Only doubling the distance would let go of a dirty item soon after its use, although it is
- * copied in each interval from then on. A dirty item that is written at some of its uses only may
- * be clean once it is back: p/8 is added for each of the last four uses at which it wasn't written.
- * If there is no prediction or the use is overdue, an item is used again in about half of all
+ * item. Only doubling the distance would evict a dirty item soon after its use, although it is
+ * copied in each interval from then on. A dirty item that isn't written at each of its uses may be
+ * clean once it is back: p/8 is added for each of the last four uses at which it wasn't written. If
+ * there is no prediction or the use is overdue, an item is used again in about half of all
  * cases: a dirty one costs a copy out and half a copy in, three times as much as a clean one. So
  * the distance of a clean one counts three times.
  *
@@ -35,8 +35,8 @@
  * their distances differ by less than an eighth. If a factor of two was allowed, a program that
  * keeps all of VRAM busy moved 5 % more, and up to 10 % more in a simulation.
  *
- * A pick doesn't look at all candidates. The candidates of a rank are in lanes, each for the clean
- * or the dirty items of a group with intervals of the same power of two, known or predicted,
+ * A pick doesn't look at all candidates. The candidates of a level are in lanes, each for the items
+ * of a group and a side (policy.h) with intervals of the same power of two, known or predicted,
  * roughly in the order of last use, oldest use first: near the end of a lane is the item whose next
  * use is farthest away, near the beginning the item that is longest overdue. Only the first and
  * last candidates are looked at, so the cost of a pick doesn't depend on the number of candidates:
@@ -51,8 +51,8 @@
 #include "policy.h"
 
 /*
- * LOOKED_AT: most candidates considered at each end of a lane: a second one only so that a busy
- * item doesn't hide an idle item, because each may be a cache miss.
+ * LOOKED_AT: most candidates considered at each end of a lane: the second one only if the first is
+ * busy, because each may be a cache miss.
  * LANES: most lanes considered at each end of a row.
  */
 #define LOOKED_AT	2
@@ -73,8 +73,8 @@ struct policy_choice {
 };
 
 /*
- * Returns whether the next use of an item is known: a queued job lists the item, and isn't late by
- * as many pages as VRAM has. Such a late job waits for something else, for however long.
+ * Returns whether the next use of an item is known: a queued job lists the item and isn't overdue
+ * by as many pages as VRAM has; a job so overdue waits for something else, for however long.
  */
 static bool queued_soon(const struct pagoda_policy *policy, const struct pagoda_policy_item *item)
 {
@@ -82,8 +82,8 @@ static bool queued_soon(const struct pagoda_policy *policy, const struct pagoda_
 }
 
 /*
- * Returns by how many pages the clock is expected to advance until the queued jobs of an item's
- * group are executed; 0 if no job is queued.
+ * Returns by how many pages the clock is expected to advance until the jobs are executed that were
+ * queued for an item's group (&pagoda_policy_group.horizon); 0 if no job is queued.
  */
 static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_policy_item *item)
 {
@@ -97,7 +97,7 @@ static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_
 
 /*
  * Returns how many pages @distance, to a use that ends an interval of @interval pages, counts as:
- * more for a clean item, and for a dirty one that wasn't written at all of its last uses.
+ * more for a clean item, and for a dirty one that wasn't written at each of its last uses.
  */
 static u64 policy_weigh(const struct pagoda_policy_item *item, u64 distance, u64 interval)
 {
@@ -256,10 +256,11 @@ static bool policy_lane_matters(const struct pagoda_policy *policy,
 /*
  * Returns at which ends of a lane there may be a better victim than @best:
  *
- *	last	if queued jobs list the candidates: the next use of the last one is latest; also if
- *		no candidate is overdue, but neither end if policy_lane_matters() is false then
- *	first	if no use is predicted: the last use of the first one is earliest
- *	both	in all other cases
+ *	last	if queued jobs list the candidates: the next use of the last one is latest
+ *	both	else, if they are offered, predictions are distrusted, or the lane isn't sorted
+ *	first	else, if no use is predicted: the last use of the first one is earliest
+ *	both	else, if the use of the first one is overdue
+ *	last	else, if policy_lane_matters(); if not, at neither end
  */
 static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct policy_choice *best,
 			    const struct pagoda_policy_lane *lane)
@@ -281,8 +282,8 @@ static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct pol
 }
 
 /*
- * Compares the candidates at the ends of a lane, as policy_lane_ends() says, with the best victim
- * so far; if the one at an end is busy, also the candidate next to it.
+ * Compares the only candidate of a lane, or those at the ends that policy_lane_ends() tells, with
+ * the best victim so far; if the candidate at an end is busy, also the one next to it.
  */
 static void policy_consider_lane(const struct pagoda_policy *policy, struct policy_choice *best,
 				 struct pagoda_policy_lane *lane)
@@ -329,8 +330,8 @@ static void policy_consider_row(const struct pagoda_policy *policy, struct polic
 
 /*
  * Compares the candidates of a level with the best victim so far, @best; with NEED_VISIBLE only
- * those that the CPU can see. The longest intervals come first: then lanes of shorter ones needn't
- * be looked at.
+ * those that the CPU can see. Lanes of the longest predicted intervals come first: then lanes of
+ * shorter ones often needn't be looked at.
  */
 static void policy_pick_level(struct pagoda_policy *policy, struct policy_choice *best,
 			      struct pagoda_policy_level *level, enum pagoda_policy_need need,

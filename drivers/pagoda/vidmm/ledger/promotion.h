@@ -72,7 +72,7 @@ struct pagoda_promote_slice {
  *	may read it, and set it to @period when there is much room
  * @news: There may be room for a waiting allocation: a walk is to begin; set by any thread
  * @walking: A walk has begun and isn't at its end: it goes on behind @at
- * @skipped: The walk has left out an allocation that was in use
+ * @skipped: The walk has left out an allocation for -EBUSY, which a later walk tries again
  * @at: Key of the last allocation that the walk looked at
  * @slices: Slices under way, a ring
  * @sent: Number of slices sent so far
@@ -80,7 +80,7 @@ struct pagoda_promote_slice {
  * @commands: &pagoda_counters.commands, which counts paging, at the last look or after the last
  *	slice, to notice paging of clients
  * @busy_ns: pagoda_engines_busy_ns() at the last look, to notice jobs
- * @traffic: Bucket that promotion pays from
+ * @traffic: Bucket that promotion pays from; read by any thread
  * @promoted: Bytes promoted so far; read by any thread
  * @promotions: Number of promotions so far; read by any thread
  */

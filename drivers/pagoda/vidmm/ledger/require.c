@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Residency lists: allocations that have to be resident while a client's jobs are executed,
- * each with the number of calls that asked for it.
+ * each with the number of MAKE_RESIDENT calls for it that EVICT calls haven't undone.
  *
- * A call changes the counts of all of its allocations or of none (C147): all steps that can
- * fail come first. New entries have a count of 0, and are counted or removed before
+ * MAKE_RESIDENT or EVICT changes the counts of all of its allocations or of none (C147): all steps
+ * that can fail come first. New entries have a count of 0, and are counted or removed before
  * pagoda_requirements.lock is dropped. The demand of all entries is kept as a sum, so that the
  * cost of a call doesn't depend on the length of the list.
  *
@@ -323,13 +323,12 @@ int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos,
 }
 
 /**
- * pagoda_require_take_back() - Undo a pagoda_require() after its paging failed
+ * pagoda_require_take_back() - Undo a pagoda_require() because the call or its paging failed
  * @client: Client
  * @bos: Allocations that were given to pagoda_require()
  * @count: Number of allocations
  *
- * Skips allocations that the client has taken off its list since, by EVICT or by closing a
- * handle.
+ * Skips allocations that EVICT or closing a handle has taken off the client's list since.
  *
  * Context: May sleep.
  */

@@ -5,10 +5,10 @@
  *
  * An allocation is settled when MAKE_RESIDENT has nothing to do for the allocation but to count
  * the call: the allocation is in the segment that it prefers, its paging is done, and all VMs that
- * map it map it there. &pagoda_bo.wish.settled is set with the reservation held, and is cleared
- * with the reservation held at a move, an offer, an eviction on request, when a VM's page tables
- * don't map it any more, and when lost content is replaced by zeros. A reset makes all values
- * invalid at once, because each contains the reset epoch.
+ * map the allocation map it at that place. &pagoda_bo.wish.settled is set with the reservation
+ * held, and is cleared with the reservation held at a move, an offer, an eviction on request, when
+ * a VM's page tables don't map it any more, and when lost content is replaced by zeros. A reset
+ * makes all values invalid at once, because each contains the reset epoch.
  *
  * A MAKE_RESIDENT call whose allocations are all settled takes no reservations and no references.
  * The call holds the lock of the client's residency list, which serializes the calls of a client,
@@ -47,9 +47,9 @@ static bool settled_is_shown(struct pagoda_bo *bo)
  * @epoch: Result of pagoda_reset_epoch() before the caller tested the allocation's place and
  *	fences: the mark doesn't count if the device was reset since then
  *
- * An allocation isn't marked if MAKE_RESIDENT may have something left to do for it: if it isn't
- * resident, is imported or offered, is outside of the segment that it prefers, or isn't mapped at
- * its present place by all VMs that map it.
+ * An allocation isn't marked if MAKE_RESIDENT may have something left to do for it: if it wasn't
+ * made resident, is imported or offered, is outside of the segment that it prefers, or isn't mapped
+ * at its present place by all VMs that map it.
  */
 void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch)
 {
@@ -127,14 +127,14 @@ static bool settling_one(struct pagoda_settling *settling, struct pagoda_bo *bo)
 /**
  * pagoda_settling_some() - Test and count settled allocations, up to the first that isn't settled
  * @settling: From pagoda_settling_begin()
- * @bos: Allocations that aren't freed meanwhile; NULL counts as not settled
+ * @bos: Allocations that the caller keeps from being freed; NULL counts as not settled
  * @count: Number of allocations
  *
  * Context: Any but interrupts.
  * Return: Number of leading allocations that are settled, aren't &pagoda_bo.wish.released, have a
  * single handle, weren't named before in the same MAKE_RESIDENT call and, with
- * &pagoda_settling.counted, are on the client's residency list; with that flag the counts of these
- * allocations on the list were raised.
+ * &pagoda_settling.counted, are on the client's residency list with a count below %U32_MAX; with
+ * that flag the counts of these allocations on the list were raised.
  */
 u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count)
 {

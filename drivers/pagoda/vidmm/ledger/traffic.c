@@ -6,11 +6,11 @@
  *	jobs		allocations that leave VRAM because a job uses another allocation, which
  *			is on no residency list (pace.c); one bucket a client
  *
- * A token is a byte. A bucket is filled at a percentage of the bandwidth that paging was
- * measured to have. For promotion the percentage is 125 while no client uses the device, and
- * small while a client pages or has jobs executed; saved tokens are dropped then. With a token
- * left a whole allocation may move, which can make the number of tokens negative; the next
- * allocation waits until the number is positive. Until a bandwidth was measured there is no limit.
+ * A token is a byte. A bucket is filled at a percentage of the bandwidth that paging was measured
+ * to have. For promotion the percentage is 125 while no client uses the device, and `traffic_share`
+ * while a client pages or has jobs executed; all saved tokens but one are dropped then. With a
+ * token left a whole allocation or slice may move, which can make the number of tokens negative;
+ * other moves wait until the number is positive. Until a bandwidth was measured there is no limit.
  *
  * Paging that clients ask for takes no tokens.
  *
@@ -59,9 +59,9 @@ void pagoda_bandwidth_measure(struct pagoda_bandwidth *bandwidth, u64 bytes, u64
  * pagoda_traffic_init() - Set up a full bucket
  * @traffic: Filled
  * @bandwidth: Measured bandwidth; outlives the bucket
- * @share: Percent of the bandwidth while other clients use the device, up to 100
- * @alone: Percent of the bandwidth while no other client uses the device; 0 = no limit. More than
- *	100 lets a bandwidth that was measured too low recover
+ * @share: Percent of the bandwidth for a while after pagoda_traffic_others(), up to 100
+ * @alone: Percent of the bandwidth at all other times; 0 = no limit. More than 100 lets a bandwidth
+ *	that was measured too low recover
  * @burst: Most tokens that the bucket holds
  * @now: Time in nanoseconds
  */

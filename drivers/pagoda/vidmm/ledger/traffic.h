@@ -25,14 +25,14 @@ struct pagoda_bandwidth {
  * @lock: Protects all members below
  * @fixed: Tokens per second that fill the bucket, whatever @bandwidth is; 0 = by @bandwidth. Set by
  *	KUnit tests only
- * @share: Percent of @bandwidth that fills the bucket while other clients use the device
- * @alone: Percent of @bandwidth that fills the bucket while no other client uses the device; 0 = no
- *	limit, whatever @share is
+ * @share: Percent of @bandwidth that fills the bucket until @busy_ns
+ * @alone: Percent of @bandwidth that fills the bucket from @busy_ns on; 0 = no limit, whatever
+ *	@share is
  * @burst: Most tokens that the bucket holds
  * @tokens: Tokens in the bucket; negative: spent in advance
  * @filled_ns: Time when the bucket was filled last, in nanoseconds
- * @busy_ns: Time until which other clients count as using the device, in nanoseconds
- * @spent: Tokens spent so far
+ * @busy_ns: Time, in nanoseconds, until which clients count as using the device
+ * @spent: Bytes given to pagoda_traffic_spend() so far, also while there was no limit
  * @refused: Number of times that a caller of pagoda_traffic_wait() found no token
  */
 struct pagoda_traffic {
@@ -54,7 +54,7 @@ struct pagoda_traffic {
  * @tokens: Tokens in the bucket; negative: spent in advance
  * @burst: Most tokens that the bucket holds
  * @rate: Tokens per second that fill the bucket; 0 = no limit
- * @spent: Tokens spent so far
+ * @spent: Bytes given to pagoda_traffic_spend() so far, also while there was no limit
  * @refused: Number of times that a caller of pagoda_traffic_wait() found no token
  */
 struct pagoda_traffic_state {

@@ -59,11 +59,11 @@ static bool copy_is_clean(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_is_tracked() - Test whether the device knows all that was written to an allocation
+ * pagoda_copy_is_tracked() - Test whether the device knows all its writes since the copy was made
  * @bo: Allocation in VRAM with a copy, reservation held; CPU mappings were removed
  *
  * Context: Any but interrupts.
- * Return: Whether a transfer with the flag DIRTY brings the copy up to date.
+ * Return: Whether a transfer with the flag DIRTY brings the copy up to date, but for CPU writes.
  */
 bool pagoda_copy_is_tracked(struct pagoda_bo *bo)
 {
@@ -117,8 +117,8 @@ bool pagoda_copy_is_clean(struct pagoda_bo *bo)
  * pagoda_copy_settle() - Notice jobs that may have used an allocation since it was marked clean
  * @bo: Allocation; pagoda_victims.lock is held
  *
- * Jobs don't list the private allocations of their VM: a use by such a job is noticed here. Then
- * marks the allocation as written, or only as not clean if the device tracks what it writes.
+ * Jobs don't list the private allocations of their VM: such a use is noticed here, and marks the
+ * allocation as written, or only as not clean if the device tracks what it writes.
  */
 void pagoda_copy_settle(struct pagoda_bo *bo)
 {
@@ -141,10 +141,10 @@ void pagoda_copy_moved(struct pagoda_bo *bo)
 }
 
 /*
- * Called with pagoda_victims.lock held when a job lists an allocation; @reads: its client says that
- * the job only reads it. If the device tracks what is written, the allocation isn't expected to be
- * clean any more, unless @reads. On another device the allocation counts as written, whatever
- * @reads is, unless it is on a residency list.
+ * Called with pagoda_victims.lock held for each allocation in VRAM that a job lists or has resident
+ * because of a residency list; @reads: the client says that the job only reads it. If the device
+ * tracks what is written, the allocation isn't expected to be clean any more, unless @reads. On
+ * another device it counts as written, whatever @reads is, unless it is on a residency list.
  */
 void pagoda_copy_used(struct pagoda_bo *bo, bool reads)
 {
@@ -249,8 +249,8 @@ void pagoda_copy_shared(struct pagoda_bo *bo)
 }
 
 /*
- * Called when &pagoda_bo.content.copy was made and equals the content in VRAM: from now on writes
- * by the CPU and by jobs are noticed.
+ * Called when &pagoda_bo.content.copy was made and equals the content in VRAM: the allocation
+ * doesn't count as written from now on, and if the device tracks what it writes, counts as clean.
  */
 void pagoda_copy_begin(struct pagoda_bo *bo)
 {

@@ -72,10 +72,10 @@ static void executor_fini(struct pagoda_vidmm *vidmm)
 
 /*
  * Sets up the CPU executor, which executes paging buffers on the CPU. Only if the CPU executes all
- * buffers (@use_cpu), the executor has an aperture and device addresses of its own: the CPU can't
- * change those of a device, and must not report that it did. Without device addresses of its own,
- * the executor accepts any address of system memory, because the private data of packets names the
- * pages. Returns 0 or -ENOMEM.
+ * buffers (@args->use_cpu), the executor has an aperture and device addresses of its own: the CPU
+ * can't change those of a device, and must not report that it did. Without device addresses of its
+ * own, the executor accepts any address of system memory, because the private data of packets names
+ * the pages. Returns 0 or -ENOMEM.
  */
 static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
@@ -135,7 +135,7 @@ static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	return ret;
 }
 
-/* Returns true if the manager has engines: the device executes jobs, and has page tables. */
+/* Returns true if the manager has engines, as engines_init() says. */
 bool pagoda_vidmm_has_engines(struct pagoda_vidmm *vidmm)
 {
 	return vidmm->engines;
@@ -145,7 +145,7 @@ static void engines_stop(struct pagoda_vidmm *vidmm)
 {
 	if (vidmm->engines)
 		pagoda_engines_stop(vidmm->engines);
-	/* Run deferred work again, which fails now that the engines are stopped. */
+	/* Run deferred work again: deferred jobs fail now that the engines are stopped. */
 	pagoda_deferred_kick(vidmm);
 }
 
@@ -332,7 +332,7 @@ static int mapped_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 
 	pagoda_device_mmu_start(vidmm);
 	ret = pagoda_dummy_map(vidmm);
-	/* The stream goes before the pages that are mapped so far. */
+	/* The stream is freed before the pages mapped so far: free these without UNMAP_MMU. */
 	if (ret)
 		pagoda_device_mmu_stop(vidmm);
 	return ret;
@@ -489,8 +489,8 @@ static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
  * @vidmm: The manager; its DRM device is unplugged, or was never registered: no thread enters a
  *	section any more but by pagoda_enter_anyway(), and no CPU page fault looks at content
  *
- * Afterwards all work is done or given up, and no page is mapped for the device. Allocations have
- * lost their content and can only be closed.
+ * When this function returns, all work is done or given up, and no page is mapped for the device.
+ * Allocations have lost their content and can only be closed.
  *
  * Context: May sleep for long.
  */

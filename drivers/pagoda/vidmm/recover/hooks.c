@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Callbacks of the paging queue: execute a submission on the CPU, note what a lost submission
- * means, reset the device, measure paging, give back what a client paid for a submission. Callbacks
- * of the engines: complete a job of a context before the job is sent, handle reports about jobs and
- * ends of jobs, reset the device. Also handles the device's reports that it stored the value of a
- * monitored fence.
+ * means, reset the device, measure paging, uncharge the client for a submission that has ended.
+ * Callbacks of the engines: fill in the save area in a job's request, handle reports about jobs,
+ * places and ends of jobs, reset the device. Also handles the device's reports that it stored the
+ * value of a monitored fence.
  */
 #include "core/core.h"
 #include "core/info.h"
@@ -30,12 +30,12 @@
 #define STREAM_MEASURE		(PAGODA_PIECE_BYTES / 8)
 
 /*
- * &pagoda_queue_ops.execute: executes a submission on the CPU from byte @start on. The queue calls
+ * &pagoda_queue_ops.execute: executes a submission on the CPU from byte @start on; then, if there
+ * was a FLUSH_TLB, which the device missed, sets the roots of address spaces again. The queue calls
  * this function for one submission at a time, in order, in the dma_fence signalling path. Returns
- * 0; or a negative errno with *@stopped_at set to the offset of the first packet that wasn't
- * executed completely. Afterwards sets roots of address spaces again if the CPU executed a
- * FLUSH_TLB, which the device missed; if that fails and the device may still execute jobs, returns
- * -EIO, although no packet may be left: then stream_lost() asks for a reset.
+ * 0; a negative errno with *@stopped_at set to the offset of the first packet that wasn't executed
+ * completely; or -EIO, although no packet may be left, if setting the roots fails and the device
+ * may still execute jobs: then stream_lost() asks for a reset.
  */
 static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 			  u32 *stopped_at)
@@ -211,10 +211,10 @@ const struct pagoda_queue_ops pagoda_stream_queue_ops = {
 /*
  * &pagoda_exec_ops.banned: a reset of the device lost a job of the context, or a job faulted or
  * hung. For a lost job sets CONTEXT_RESET in &pagoda_context.state. Otherwise writes a coredump,
- * ends the context's deferred jobs with -ECANCELED, sets CONTEXT_BANNED and either CONTEXT_HUNG or
- * CONTEXT_FAULTED, and keeps the report. A context banned without a report, by
- * pagoda_context_give_up(), may still have a job on the device that faults or hangs. Called in the
- * dma_fence signalling path.
+ * ends the context's deferred jobs with -ECANCELED and, unless it has a report already, keeps the
+ * report and sets CONTEXT_BANNED and either CONTEXT_HUNG or CONTEXT_FAULTED. A context banned
+ * without a report, by pagoda_context_give_up(), may still have a job on the device that faults or
+ * hangs. Called in the dma_fence signalling path.
  */
 static void context_banned(void *owner, const struct pagoda_exec_report *report)
 {

@@ -9,7 +9,7 @@
  *	3. allocations	their pages are mapped in the device MMU, and in the aperture, where WDDM
  *			wants an unmap first; lost content of VRAM is reported to the device, by a
  *			TRANSFER without size per allocation, and replaced by zeros; offered
- *			allocations leave VRAM
+ *			allocations that lost content leave VRAM
  *	4. spaces	page tables are written again at their present addresses, roots are set,
  *			lost save areas of contexts are initialised
  *	5. fences	monitored fences get their values back, and the engines go on
@@ -124,8 +124,8 @@ static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 
 /*
  * If paging of an allocation was given up because of a reset, has rebuild_tell() mark the contexts
- * of all VMs that map the allocation, and of the VM to which it is private, as reset, or ban these
- * contexts (C190).
+ * of all VMs that map the allocation, and of the VM to which it is private, as reset, and ban these
+ * contexts if that paging broke the device (C190).
  */
 static void rebuild_blame(struct pagoda_bo *bo)
 {
@@ -141,8 +141,8 @@ static void rebuild_blame(struct pagoda_bo *bo)
 }
 
 /*
- * Has an offered allocation with content from before the reset leave VRAM. If a job that hasn't
- * begun may use the allocation, the allocation stays, because the rebuild doesn't wait for such
+ * Has an allocation with content from before the reset leave VRAM if it is offered. If a job that
+ * hasn't begun may use the offered allocation, it stays, because the rebuild doesn't wait for such
  * jobs: the offered content is replaced by zeros.
  */
 static int rebuild_offered(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
@@ -207,7 +207,7 @@ static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
 /*
  * Marks all contexts of a VM as reset if paging of an allocation that the VM maps was given up.
  * Bans the contexts if that paging broke the device (C190). The marks are set even if the rebuild
- * fails afterwards, because a repeated rebuild finds &pagoda_vm.aborted cleared.
+ * fails later, because a repeated rebuild finds &pagoda_vm.aborted cleared.
  */
 static void rebuild_tell(struct pagoda_vm *vm)
 {
@@ -296,8 +296,8 @@ struct rebuild_tries {
 
 /*
  * Tries a rebuild. A failure lowers tries->left, unless the error is -EAGAIN or the device was
- * reset meanwhile; at 0 the device is never used again. Returns true if the rebuild has to be tried
- * again.
+ * reset during the try; at 0 the device is never used again. Returns true if the rebuild has to be
+ * tried again.
  */
 static bool rebuild_try(struct pagoda_vidmm *vidmm, struct rebuild_tries *tries)
 {

@@ -317,8 +317,8 @@ void pagoda_reset_told(struct pagoda_vidmm *vidmm)
  * Ends phase 2 of a reset: jobs go on, or the device is never used again if @failed. @epoch is
  * pagoda_reset_epoch() when phase 2 began, @lost the number of allocations that lost their content.
  * Returns true, after having woken threads that wait for the rebuild and kicked promotion; or
- * false, and ends nothing, if the device was reset meanwhile and must be rebuilt once more. Takes
- * pagoda_reset.lock.
+ * false, and ends nothing, if the device was reset since @epoch and must be rebuilt once more.
+ * Takes pagoda_reset.lock.
  */
 bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed)
 {
@@ -350,10 +350,10 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 }
 
 /*
- * Wakes a sleeping device: has the device rebuilt and waits for the rebuild if @error is 0, else
- * never uses the device again. Does nothing and returns 0 if the device isn't asleep, even if it is
- * never used again. Else returns 0, or -ENODEV if the device is never used again. The caller is
- * outside of sections.
+ * Wakes a sleeping device: if @error is 0, has the device rebuilt and waits for the rebuild, else
+ * ensures that the device is never used again. Does nothing and returns 0 if the device isn't
+ * asleep, even if it is never used again. Else returns 0, or -ENODEV if the device is never used
+ * again. The caller is outside of sections.
  */
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
 {

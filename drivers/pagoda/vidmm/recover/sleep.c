@@ -13,7 +13,7 @@
  *			placed in VRAM are evicted once more
  *	end		sections are opened
  *
- * Evicted allocations come back as after any eviction: with the next submission that lists
+ * Evicted allocations come back as after any eviction: with the next submission that uses
  * them, or by promotion when sections are open (promote.c); a page fault maps them where they
  * are. The content of offered allocations is discarded instead of evicted (C198), and so is that of
  * page tables, because mmu/ can write their entries again. VRAM that the device preserves isn't
@@ -165,8 +165,8 @@ static int suspend_prepare(struct pagoda_vidmm *vidmm)
  * @vidmm: Manager
  * @kind: How the machine will sleep; determines which part of VRAM the device preserves (C197)
  *
- * Afterwards sections are closed, all jobs have ended, and the part of VRAM that the device doesn't
- * preserve has no content that matters.
+ * After success sections are closed, all jobs have ended, and the part of VRAM that the device
+ * doesn't preserve has no content that matters.
  *
  * Context: Sleeps for long, allocates, may wait for disks: to be called before other devices sleep.
  * Outside of sections and of reservations.
@@ -191,7 +191,7 @@ int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kin
  * pagoda_vidmm_sleep() - Quiesce the device before it loses its power
  * @vidmm: Manager, prepared
  *
- * Afterwards nothing is sent to the device until pagoda_vidmm_wake().
+ * After success nothing is sent to the device until pagoda_vidmm_wake().
  *
  * Context: Sleeps; allocates only for allocations that came back to VRAM. User space is frozen.
  * Return: 0, also if the device is never used again; or an error, and the device isn't asleep:

@@ -88,7 +88,7 @@ static void bound_name(struct pagoda_requirements *reqs, struct pagoda_bo **bos,
 
 /**
  * pagoda_require_bound() - Collect the allocations on a client's residency list that a VM maps
- * @vm: VM, locked: nothing is bound meanwhile
+ * @vm: VM, locked: no mapping is added or removed during the call
  * @job: Number of a queued job (&pagoda_submit.number): allocations that left the list since the
  *	job was queued are collected, too; %U64_MAX = only allocations on the list
  * @named: Allocations that the caller names itself: they aren't collected once more, and get no

@@ -72,8 +72,8 @@ struct offer_list {
 };
 
 /*
- * Marks all allocations of the list as offered; or none, and returns -EBUSY, if work that was
- * accepted after offer_check() needs one of them.
+ * Marks all allocations of the list as offered; or none, and returns -EBUSY, if a deferred job or a
+ * MAKE_RESIDENT request that was accepted after offer_check() needs one of them.
  */
 static int offer_mark_all(const struct offer_list *list)
 {
@@ -99,9 +99,8 @@ static int offer_mark_all(const struct offer_list *list)
 
 /*
  * Completes an offer after offer_mark_all(): unmaps the allocation from CPUs, and lets its content
- * be discarded. If the allocation is private to a VM that maps it, has the VM's next submission
- * invalidate the mappings, and notes whether that submission would have tried to bring the
- * allocation to VRAM.
+ * be discarded. If the allocation is private to a VM, notes whether the next submission would have
+ * tried to bring it to VRAM; if the VM maps it, has the next submission invalidate the mappings.
  */
 static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 {

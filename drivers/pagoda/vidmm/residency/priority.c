@@ -5,7 +5,7 @@
  *
  * TTM takes victims from four LRU lists, one after another: offered allocations share the first
  * list with the lowest priorities. TTM itself puts an allocation that moves into the right list.
- * The driver's own choice of victims uses finer steps (pagoda_priority_step()).
+ * The driver's own choice of victims uses finer steps (PAGODA_POLICY_FINEST).
  */
 #include <drm/drm_exec.h>
 #include "vidmm/bo/bo.h"
@@ -31,10 +31,9 @@ static int bos_lock(struct drm_exec *exec, struct pagoda_bo **bos, u32 count)
 
 /*
  * Calls @run with the reservations of all allocations held, and again, after all were unlocked and
- * locked anew, if @run found them contended.
- * Returns the result of @run; or -EINTR, -ERESTARTSYS or -ENOMEM if the reservations couldn't be
- * locked. Moves in @run may lock victims with the ww ticket. Each allocation is in the list only
- * once, and the caller holds no reservation.
+ * locked anew, if @run found them contended. Returns the result of @run; or -EINTR, -ERESTARTSYS or
+ * -ENOMEM if the reservations couldn't be locked. Moves in @run may lock victims with the ww
+ * ticket. Each allocation is in the list only once, and the caller holds no reservation.
  */
 int pagoda_bos_run(struct pagoda_bo **bos, u32 count,
 		   int (*run)(struct drm_exec *exec, void *arg), void *arg)

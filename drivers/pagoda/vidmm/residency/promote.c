@@ -16,9 +16,9 @@
  * leaves out an allocation that the GPU uses, because the copy would hold up all paging behind the
  * copy; the next submission that uses the allocation brings it back. The work item pages in slices
  * of about a millisecond, of which at most two are under way, so that other paging comes in
- * between. The slices are paid from a token bucket (traffic.c), which is filled at the whole
- * bandwidth of the device while no client uses the device, and at a small share of the bandwidth
- * while any client pages or has jobs executed.
+ * between. The slices are paid from a token bucket (traffic.c), which is filled at 125 percent of
+ * the measured bandwidth while no client uses the device, and at `traffic_share` percent while any
+ * client pages or has jobs executed.
  *
  * The cgroup of the client is charged, as for a move in a call of the client (dmem.c).
  *
@@ -369,7 +369,7 @@ static bool promote_begin(struct pagoda_vidmm *vidmm)
 /*
  * Ends a walk through the allocations that wait for promotion. The next walk comes after
  * &pagoda_promotion.patience if this one left out an allocation that was in use, is ended early, or
- * pagoda_promote_kick() was called meanwhile; else with the next call of pagoda_promote_kick(), as
+ * pagoda_promote_kick() was called during it; else with the next call of pagoda_promote_kick(), as
  * when VRAM becomes free.
  */
 static void promote_end(struct pagoda_promotion *promotion)

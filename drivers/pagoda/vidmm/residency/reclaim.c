@@ -4,8 +4,8 @@
  *
  * Everything that may fail comes first, while all of the list is still offered: memory for
  * allocations that the CPU may access, and a place for those that had been made resident. Then the
- * offers end, but not of allocations without memory. An earlier failure may have moved some
- * allocations, but nothing has to be undone.
+ * offers end, but not of allocations without memory. A failure before that may leave allocations
+ * moved, but nothing has to be undone.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
@@ -211,15 +211,15 @@ static int reclaim_check(const struct reclaim *list)
  * @results: Filled on success: enum drm_pagoda_reclaim_result of each
  * @all: The call fails if there are no system pages for an allocation; if false, the allocation's
  *	entry in @results is NOT_COMMITTED then, and the allocation stays offered
- * @fence: Out: fence that signals when the GPU can use the allocations that had been made resident,
- *	a reference; NULL = now. With -EINPROGRESS the fence to wait for before the next call
+ * @fence: Out: fence behind the paging of the allocations that had been made resident, a reference;
+ *	NULL = none is under way. With -EINPROGRESS the fence to wait for before the next call
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for jobs with a
  * place of an engine that use an allocation, and for paging if lost content is to be zeroed.
  * Return: 0; -EINVAL if an allocation isn't offered; -EINPROGRESS if an allocation can't move
  * before *@fence has signalled; -ENOSPC if those that had been made resident don't fit, whatever
  * leaves; -ENOMEM, also if they may fit when jobs have ended; -EBUSY, -EINTR or -ERESTARTSYS; after
- * an error all allocations are offered as before.
+ * an error no offer has ended.
  */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
 		   bool all, struct dma_fence **fence)

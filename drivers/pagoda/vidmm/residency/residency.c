@@ -3,10 +3,10 @@
  * Residency of lists: either all allocations of a list are made resident, or none (C147).
  *
  * A list is locked as a whole, then brought in one allocation after the other. None of its
- * allocations can be evicted meanwhile: TTM locks a victim's reservation with the ww ticket of the
- * list, and recognizes a reservation that the ticket holds already. Allocations private
- * to one VM share one reservation: those outside of the list may be evicted, and those in it
- * are marked (&pagoda_bo.choice.keep).
+ * allocations can be evicted before all are in: TTM locks a victim's reservation with the ww ticket
+ * of the list, and recognizes a reservation that the ticket holds already. Allocations private to
+ * one VM share one reservation: those outside of the list may be evicted, and those in it are
+ * marked (&pagoda_bo.choice.keep).
  *
  * A list that finds no room although it fits into the segments is tried again, with more that may
  * leave VRAM, and last with the list's own allocations moved out of VRAM, because they may lie
@@ -144,7 +144,7 @@ static int residency_process_all(struct residency_list *list)
 
 /*
  * Moves all allocations of a list, with the stream plugged so that moves share paging buffers.
- * Those to be made resident aren't evicted meanwhile; with PAGODA_ATTEMPT_ANEW they leave VRAM
+ * Allocations to be made resident are kept from eviction; with PAGODA_ATTEMPT_ANEW they leave VRAM
  * first. Returns 0 or the first error, after which some allocations may have moved.
  */
 static int residency_process(struct residency_list *list)
@@ -202,9 +202,9 @@ static int residency_lock_list(struct residency_list *list)
 
 /*
  * Locks the reservations of a list's allocations, moves the allocations, and sets *@fence to the
- * fence of the moves. Moves within the loop of drm_exec, because there the ticket may lock victims,
- * too. Returns 0; -ENODATA if an allocation that is to be made resident is offered; or an error of
- * the locks or moves.
+ * fence of the moves. Moves within the loop of drm_exec, in which the ticket may lock victims, too.
+ * Returns 0; -ENODATA if an allocation that is to be made resident is offered; or an error of the
+ * locks or moves.
  */
 static int residency_try(struct residency_list *list, struct dma_fence **fence)
 {
@@ -249,7 +249,7 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
  * @count: Number of allocations
- * @fence: Out: fence that signals when the GPU can use all of them, a reference; NULL = now. With
+ * @fence: Out: fence behind the paging of the list, a reference; NULL = none is under way. With
  *	-EINPROGRESS the fence to wait for before the next call
  * @bytes_to_trim: Out: bytes of the list that don't fit, whatever leaves, or that don't fit before
  *	jobs have ended; if not 0, nothing is moved

@@ -89,8 +89,8 @@ unlock:
 
 /*
  * &ttm_resource_manager_func.alloc of the aperture. Returns 0; -ENOSPC if TTM should evict a victim
- * and try again, -E2BIG if no eviction can help, or another negative errno. A resource for a bounce
- * between VRAM and system memory (TTM_PL_FLAG_TEMPORARY) needs no aperture address and gets none.
+ * and try again, -E2BIG if no eviction can help, or another negative errno. The resource has no
+ * aperture address unless @place has an upper limit (lpfn).
  */
 static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
 			  const struct ttm_place *place, struct ttm_resource **res)
@@ -262,9 +262,9 @@ int pagoda_aperture_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_a
  * pagoda_aperture_fini() - Empty the aperture segment and take it down
  * @vidmm: Memory manager, after pagoda_aperture_init()
  *
- * VRAM has to be empty already, because allocations that leave VRAM may bounce through the
- * aperture. Evicts all allocations left in the aperture segment, so the device must still answer.
- * If the segment can't be emptied, an error is logged and the segment isn't taken down.
+ * VRAM has to be empty already, because allocations that leave VRAM may go to the aperture segment.
+ * Evicts all allocations left in the aperture segment, so the device must still answer. If the
+ * segment can't be emptied, an error is logged and the segment isn't taken down.
  *
  * Context: May sleep; the segment has no other users any more.
  */

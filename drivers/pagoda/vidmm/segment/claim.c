@@ -3,7 +3,7 @@
  * Claims: keep the room in VRAM that evictions make for an allocation from other allocations.
  *
  * An operation that evicts victims for an allocation has a claim of the allocation's size until the
- * operation has the room or gives up. For another allocation the free room is smaller by the claims
+ * operation has the room or fails. For another allocation the free room is smaller by the claims
  * that come before its own: of two operations that make room at the same time, the operation that
  * began first gets its room first, and the other goes on evicting. An allocation without a claim,
  * for example one that promotion brings back, gets only room that no operation claims.

@@ -8,7 +8,7 @@
  *
  *	pages of an allocation	MAP_MMU is emitted when TTM populates the tt, before any
  *				operation that uses the pages, and isn't waited for; UNMAP_MMU
- *				is emitted when TTM unpopulates the tt (swap-out, eviction,
+ *				is emitted when TTM unpopulates the tt (swap-out, move to VRAM,
  *				free), and waited for: no page is freed that the device still
  *				reaches (C62, C121)
  *	pages of the driver	MAP_MMU and UNMAP_MMU are both waited for, because page tables
@@ -198,7 +198,7 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 }
 
 /*
- * Reserves device addresses for @tt. If no free range is large enough, other allocations are
+ * Allocates device addresses for @tt. If no free range is large enough, other allocations are
  * swapped out, as TTM does when it has no pages. If none can be swapped out and @ctx allows waits,
  * waits until moves have ended and TTM has freed their device addresses. Returns 0, -ENOMEM, -EINTR
  * or -ERESTARTSYS.
@@ -241,7 +241,7 @@ static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
  *
  * Context: May sleep and allocate; the allocation's reservation is held.
  * Return: 0, also without a device MMU; -ENOMEM, also if only a wait would help and @ctx forbids
- * waits; -EINTR or -ERESTARTSYS. On failure nothing has changed.
+ * waits; -EINTR or -ERESTARTSYS. On failure @tt is as before.
  */
 int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 			  struct ttm_operation_ctx *ctx)
@@ -260,7 +260,7 @@ int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 }
 
 /**
- * pagoda_device_mmu_populate() - ttm_device_funcs.ttm_tt_populate
+ * pagoda_device_mmu_populate() - Populate a tt, for ttm_device_funcs.ttm_tt_populate
  * @bdev: TTM's device
  * @ttm: Page array; gets pages and device addresses, unless it is that of an imported
  *	allocation, for which pagoda_device_mmu_map() is called later
@@ -268,7 +268,7 @@ int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
  *
  * Context: May sleep and allocate; the allocation's reservation is held.
  * Return: 0; -ENOMEM, also if only a wait would help and @ctx forbids waits; -EINTR or
- * -ERESTARTSYS. On failure nothing has changed.
+ * -ERESTARTSYS. On failure @ttm is as before.
  */
 int pagoda_device_mmu_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 			       struct ttm_operation_ctx *ctx)
@@ -306,8 +306,8 @@ err_node:
  * this function needn't return true before the restart.
  *
  * Context: Any; while the stream's lock is held, the stream isn't restarted.
- * Return: true if pagoda_device_mmu_repair() has to map the pages; false if the pages aren't mapped
- * for the device at all.
+ * Return: true if pagoda_device_mmu_repair() has to map the pages; false also if the pages aren't
+ * mapped for the device at all.
  */
 bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 {
@@ -363,8 +363,8 @@ int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 #define KEEP_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
 
 /*
- * Frees the arrays &ttm_tt.pages and &ttm_tt.dma_address, which are one block of memory: it begins
- * with @pages or, if @pages is NULL, with @dma_address.
+ * Frees the arrays &ttm_tt.pages and &ttm_tt.dma_address, which share the memory of a kvcalloc():
+ * that begins with @pages or, if @pages is NULL, with @dma_address.
  */
 static void tt_free_arrays(struct ttm_tt *tt)
 {
@@ -411,7 +411,7 @@ static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
  * @vidmm: Memory manager
  * @tt: Pages that no operation of the device uses any more
  *
- * The device addresses of the pages are freed, too.
+ * Frees the device addresses of the pages, too, unless UNMAP_MMU failed.
  *
  * Context: May sleep for long: waits for the device.
  * Return: true if the caller may free the pages; false if UNMAP_MMU failed: the pages, which the
@@ -460,13 +460,13 @@ void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
 /* ---- Pages of the driver -------------------------------------------------- */
 
 /**
- * pagoda_sysmem_reserve() - Reserve device addresses for pages of the driver
+ * pagoda_sysmem_reserve() - Allocate device addresses for pages of the driver
  * @vidmm: Memory manager
  * @mem: Filled in; the pages aren't mapped yet
  * @dma: Bus address of the first page; the pages are consecutive
  * @nr_pages: Number of pages, a power of two
  *
- * Without a device MMU, the device is given bus addresses, and nothing is reserved.
+ * Without a device MMU, the device is given bus addresses, and nothing is allocated.
  *
  * Context: May sleep.
  * Return: 0, or -ENOSPC without free device addresses.
@@ -510,8 +510,8 @@ static struct pagoda_paging_op sysmem_op(const struct pagoda_sysmem *mem, struct
  * @mem: Filled in by pagoda_sysmem_reserve()
  * @pages: Array of the pages for the CPU executor; must stay valid until the pages are released
  *
- * If the device was reset meanwhile and isn't rebuilt yet, 0 is returned: the rebuild maps the
- * pages.
+ * If the device was reset during the call and isn't rebuilt yet, 0 is returned: the rebuild maps
+ * the pages.
  *
  * Context: May sleep; waits for the device.
  * Return: 0, also without a device MMU; or the error of MAP_MMU: then, too, the pages have to be
@@ -611,7 +611,7 @@ static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 /**
  * pagoda_sysmem_release() - Unmap pages of the driver; free their device addresses and the pages
  * @vidmm: Memory manager
- * @mem: Reserved, mapped or not
+ * @mem: From pagoda_sysmem_reserve(), mapped or not
  * @free: Frees the pages of @mem, and @mem unless it is part of another struct. Called at once or,
  *	if UNMAP_MMU failed, when the device is gone or was reset
  *
@@ -637,7 +637,7 @@ void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
 }
 
 /**
- * pagoda_sysmem_alloc() - Allocate a page of the driver and reserve a device address
+ * pagoda_sysmem_alloc() - Allocate a page of the driver and a device address
  * @vidmm: Memory manager
  * @mem: Filled in; the page is zeroed, and has to be mapped by pagoda_sysmem_map()
  *
