@@ -121,7 +121,7 @@ void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram)
 
 /*
  * Zeroes the memory from byte @from on, a multiple of the page size; does nothing if no driver can
- * have written to the memory. The device executes nothing meanwhile. May sleep.
+ * have written to the memory. The caller has stopped the queues' threads. May sleep.
  */
 void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 {

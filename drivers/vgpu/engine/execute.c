@@ -483,8 +483,8 @@ static u32 buffer_execute(struct pagoda_exec *exec)
  *
  * Packets are executed in order. A packet that is refused has no effect at all. A packet stops
  * halfway only by an injected failure, by @run->stop on an execution queue, or if an aperture page,
- * a page-table entry or a root that the packet uses is changed meanwhile, by another queue or by
- * the packet itself.
+ * a page-table entry or a root that the packet uses is changed after the check, by another queue or
+ * by the packet itself.
  *
  * The commands of a job are executed in order, too, except that BRANCH continues elsewhere. Memory
  * is checked when a command accesses it, so that a command may stop halfway. The registers of the

@@ -4,7 +4,7 @@
  *
  * A span is memory that is contiguous for the CPU. A cursor goes through the source or destination
  * of a packet span by span. Checks come first and access nothing; memory that the checks accept is
- * then accessed without a fault, except for aperture pages that another queue remaps meanwhile.
+ * then accessed without a fault, except for aperture pages that another queue remaps in between.
  */
 #include "internal.h"
 

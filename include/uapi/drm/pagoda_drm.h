@@ -1460,7 +1460,7 @@ enum drm_pagoda_bind_type {
 #define DRM_PAGODA_BIND_NO_EXECUTE	(1u << 1)
 /*
  * BIND_CHOOSE, for MAP, MAP_ZERO, MAP_FENCE and RESERVE: the kernel chooses a free address, not
- * below &drm_pagoda_bind_entry.address, and stores the address there. The address is a multiple of
+ * below &drm_pagoda_bind_entry.address, and stores it in this field. The address is a multiple of
  * 2 MiB for a size of at least 2 MiB, else of 64 KiB for a size of at least 64 KiB, else of the
  * page size
  */
@@ -1573,7 +1573,7 @@ struct drm_pagoda_sync {
  * with is closed (see SUBMIT), or with the VM.
  *
  * A job that is submitted after VM_BIND has returned finds the change, without a wait. Only a
- * job behind a VM_BIND that waits has to wait for the VM_BIND's @point. VM_BIND doesn't wait
+ * job behind a VM_BIND that waits has to wait for the VM_BIND's @point. VM_BIND keeps no address
  * for jobs that were submitted before: a job that still uses an address when UNMAP takes the
  * address away faults, unless @syncs waits for the job.
  */
