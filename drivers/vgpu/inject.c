@@ -24,7 +24,7 @@
  *	action=late_reset us=N		the queue's thread sleeps for N microseconds after
  *					it answered its part of a reset; count and nth
  *					number these answers instead of requests
- *	nth=N		the rule applies to the Nth request after it was written (default 1)
+ *	nth=N		the rule applies to the Nth request since the rule was written (default 1)
  *	count=N		the rule applies to N requests from the nth on (default 1); for fail
  *			and hang: to the nth request only, the first N times that it is sent
  *
@@ -38,7 +38,7 @@
 
 #include "vgpu.h"
 
-/* Value of &pagoda_injection.nth while a line is parsed in which no nth= was found. */
+/* Value of &pagoda_injection.nth while a line is parsed in which no nth= was found yet. */
 #define NTH_UNSAID	U64_MAX
 
 enum pagoda_inject_action {
@@ -108,12 +108,12 @@ struct pagoda_injection {
 	bool on;
 	enum pagoda_vgpu_corrupt field;
 	u64 value;
-	u64 seen;		/* number of the queue's events of the rule's kind so far */
+	u64 seen;		/* number of the rule's events since the rule was written */
 	u64 seqno;		/* fail, hang: number of the request that was hit */
 	u64 hits;		/* number of times that the rule has applied */
 };
 
-/* The longest delay in microseconds, shorter than the kernel's hung task timeout. */
+/* The longest delay in microseconds, shorter than the default of the hung task timeout. */
 #define PAGODA_INJECT_MAX_US	(30u * USEC_PER_SEC)
 
 static int inject_queue(struct pagoda_vgpu *vgpu, const char *name, u32 *index)
@@ -341,7 +341,7 @@ static enum inject_event inject_event_of(const struct pagoda_injection *rule)
 
 /*
  * Counts an event of @queue in each rule of this queue for events of the kind @event, and stores in
- * @mischief the misbehaviour of the rules that apply; of none, if none applies.
+ * @mischief the misbehaviour of the rules that apply, or no misbehaviour.
  */
 static void inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, enum inject_event event,
 			struct pagoda_vgpu_mischief *mischief)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Notices: packets that tell the GPU of something, upon which a real GPU would act: NOTIFY_*
+ * Notices: packets that tell the GPU of something, upon which a real GPU might act: NOTIFY_*
  * operations, which do nothing else, and UPDATE_PAGE_TABLE with flag INITIAL or NOTIFY_EVICTION,
- * which also writes page table entries. The software GPU counts notices and keeps the first bytes
+ * which also writes page-table entries. The software GPU counts notices and keeps the first bytes
  * of the last PAGODA_VGPU_NOTICES notices, so that tests can see what the driver sent.
  */
 #include <linux/seq_file.h>
@@ -92,7 +92,7 @@ static void notice_show(struct seq_file *file, u64 number, const void *data)
 	}
 }
 
-/* Writes to @file the number of notices of each opcode, then the last notices, oldest first. */
+/* Writes to @file how many notices came, by opcode, then the last notices, oldest first. */
 void pagoda_vgpu_notices_show(struct pagoda_vgpu *vgpu, struct seq_file *file)
 {
 	struct pagoda_vgpu_notices *notices = &vgpu->notices;

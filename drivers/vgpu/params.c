@@ -415,8 +415,8 @@ static int params_field_set(void *context, const char *key, const char *value)
 
 /*
  * Applies the module parameter misconfigure=, for tests of drivers: falsifies the configuration
- * space and the offered features, except for those of the virtio transport; the device behaves as
- * before. Returns 0, or a negative error after a line in the log.
+ * space and the offered features, except for those of the virtio transport; the engine's limits
+ * stay unchanged. Returns 0, or a negative error after a line in the log.
  */
 int pagoda_vgpu_misconfigure(struct virtio_pagoda_config *config, u64 *features)
 {

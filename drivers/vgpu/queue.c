@@ -30,8 +30,8 @@ static void queue_name(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Names vgpu->nr_queues queues and allocates their buffers, but no rings. Returns 0 or -ENOMEM; the
- * caller calls pagoda_vgpu_queues_fini() in both cases.
+ * Names vgpu->nr_queues queues and allocates their buffers, but no rings. Returns 0 or -ENOMEM; in
+ * both cases the caller later calls pagoda_vgpu_queues_fini().
  */
 int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu)
 {
@@ -119,7 +119,7 @@ static bool queue_woken(const struct pagoda_vgpu_queue *queue)
 
 /*
  * Sleeps until queue_woken() returns true. If a completion is kept back (reorder), sleeps for
- * PAGODA_SWAP_TIMEOUT at most, then sends that completion.
+ * PAGODA_SWAP_TIMEOUT at most, and sends that completion if the time is up.
  */
 static void queue_sleep(struct pagoda_vgpu_queue *queue)
 {

@@ -240,7 +240,8 @@ static enum pagoda_engine_outcome request_measure(struct pagoda_vgpu_queue *queu
  * Takes the next request from the ring, if there is one, executes and completes it. A fault halts
  * the queue; the completion and an event report the fault. A request whose execution was stopped
  * isn't completed: waits for the reset of the queue, then keeps the request in queue->held. A
- * request that a test wants dropped is kept there at once. Runs in the queue's thread.
+ * request that a test wants dropped is kept in queue->held, too, after its execution. Runs in the
+ * queue's thread.
  */
 void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 {
@@ -355,7 +356,7 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	wait_event_idle(queue->wake, smp_load_acquire(&vgpu->adapter_resets) != before);
 }
 
-/* Number of checks of a WAIT command's value that aren't followed by a sleep. */
+/* Number of checks of a WAIT command's value, the first ones, after which there is no sleep. */
 #define PAGODA_IDLE_LOOKS	64
 /* Most microseconds of a sleep between two checks; the first sleeps are shorter. */
 #define PAGODA_IDLE_MAX_US	200

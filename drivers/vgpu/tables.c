@@ -33,7 +33,7 @@ static int tables_ranges(struct pagoda_vgpu *vgpu)
 
 /*
  * Allocates the engine's address spaces, TLBs, swizzling ranges and device MMU. Returns 0 or
- * -ENOMEM; the caller calls pagoda_vgpu_tables_fini() in both cases.
+ * -ENOMEM; in both cases the caller later calls pagoda_vgpu_tables_fini().
  */
 int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu)
 {

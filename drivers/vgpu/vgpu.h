@@ -227,7 +227,7 @@ struct pagoda_vgpu_queue {
 	struct pagoda_vgpu_ring ring;
 	/** @task: The queue's thread; the event queue has none. */
 	struct task_struct *task;
-	/** @wake: Wait queue on which @task sleeps. */
+	/** @wake: Wait queue on which @task sleeps, and which any thread wakes. */
 	wait_queue_head_t wake;
 	/**
 	 * @kicked: @task has to look at the ring: the driver rang the doorbell, or requests may
@@ -253,10 +253,7 @@ struct pagoda_vgpu_queue {
 	u32 reset_offset;
 	/** @buffer: Private copy of the request or control command being executed. */
 	void *buffer;
-	/**
-	 * @spans: %PAGODA_VGPU_MAX_RUNS pointers in which the engine stores the memory that the
-	 * check of a packet found, for the packet's execution; used by each request in turn.
-	 */
+	/** @spans: %PAGODA_VGPU_MAX_RUNS pointers: &pagoda_engine_run.spans of each run in turn. */
 	u8 **spans;
 	/** @executed: Number of the last request that was executed, or counted so by a reset. */
 	u64 executed;

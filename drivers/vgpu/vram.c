@@ -74,7 +74,7 @@ static u32 vram_extents(const struct pagoda_vgpu_vram *vram, u64 visible,
 /*
  * Allocates zeroed memory of @size bytes, a multiple of the page size, as VRAM or as the windows of
  * swizzling ranges; @vram->extents list the pages of the first @visible_size bytes. Returns 0 or
- * -ENOMEM. Sleeps for as long as zeroing takes.
+ * -ENOMEM. May sleep.
  */
 int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_size)
 {
@@ -121,7 +121,7 @@ void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram)
 
 /*
  * Zeroes the memory from byte @from on, a multiple of the page size; does nothing if no driver can
- * have written to the memory. The device executes nothing meanwhile. May sleep.
+ * have written to the memory. The caller has stopped the queues' threads. May sleep.
  */
 void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 {
@@ -151,8 +151,8 @@ static unsigned long memory_blocks[8192];
 /*
  * Returns whether a page is memory in the kernel's direct map. Reserved pages (holes, firmware, the
  * kernel's own text) needn't be in the direct map. Other pages are, except for those taken out of
- * the direct map (secretmem, hardware poison, DEBUG_PAGEALLOC): no function identifies such pages,
- * and a driver doesn't name such a page to the device.
+ * the direct map (secretmem, hardware poison, DEBUG_PAGEALLOC): these aren't recognized here, and a
+ * driver doesn't name such a page to the device.
  */
 static bool pfn_is_memory(unsigned long pfn)
 {

@@ -5,10 +5,10 @@
  *
  * The engine knows neither virtio nor threads. Its caller copies a buffer to memory that the
  * submitter of the buffer can't write to, fills struct pagoda_engine_run and calls
- * pagoda_engine_execute(), for several queues concurrently if there are several. The other
- * functions initialize and reset the engine, set root page tables, bind swizzling ranges, write
- * back write combiners, start, stop and query dirty trackers, look translations up, and name
- * opcodes and faults.
+ * pagoda_engine_execute(), for several queues concurrently if there are several. Other functions
+ * initialize and reset the engine, set root page tables, bind swizzling ranges, write back write
+ * combiners, start, stop and query dirty trackers, look translations up, and name opcodes and
+ * faults.
  */
 #ifndef PAGODA_VGPU_ENGINE_H
 #define PAGODA_VGPU_ENGINE_H
@@ -39,17 +39,17 @@ struct pagoda_engine_ops {
 	 * writing, or NULL if no memory is there. *@got receives how many bytes are contiguous: at
 	 * least up to the end of the page, as many of @want (not 0) as possible, and perhaps more.
 	 * The pointer is as aligned as @bus, up to 8 bytes, so that values of fences and page-table
-	 * entries can be accessed by a single load or store. The pointer stays valid until
-	 * the function of the engine that needs it returns. With %VIRTIO_PAGODA_F_WRITE_COMBINER
-	 * the pointer stays valid until the combiners' lines of this memory are written back, and
+	 * entries can be accessed by a single load or store. The pointer stays valid until the call
+	 * of pagoda_engine_execute() or pagoda_engine_lookup() returns. With F_WRITE_COMBINER the
+	 * pointer stays valid until the combiners' lines of this memory are written back, too, and
 	 * is as aligned as @bus, up to the size of a line. The callback isn't NULL.
 	 */
 	void *(*system_span)(void *context, u64 bus, u64 want, u64 *got);
 
 	/**
-	 * @fence: A packet or command that asks for an event signalled the fence at @address, as
-	 * the packet or command names it, with @value. Nothing was stored if the fence had a value
-	 * that isn't smaller than @value (FORWARD), or if the fence is in a page of zeros.
+	 * @fence: A packet or command that asks for an event signalled the fence at @address, which
+	 * is the address in the packet or command, with @value. Nothing was stored if FORWARD is
+	 * set and the fence's value wasn't smaller, or if the fence is in a page of zeros.
 	 * @run->offset, @run->fault.opcode and @run->fault.command identify the packet or command.
 	 * The callback isn't NULL.
 	 */
@@ -57,9 +57,9 @@ struct pagoda_engine_ops {
 		      u64 value);
 
 	/**
-	 * @idle: A WAIT command of @run has checked @run->looks times whether another queue or the
-	 * CPU has written a value, and will check again afterwards. May sleep briefly, but not
-	 * while *@run->stop is true. The engine holds no lock. NULL: the engine checks at once.
+	 * @idle: A WAIT command of @run has found the awaited value too small @run->looks times,
+	 * and checks again after the callback, which may sleep briefly, but not while *@run->stop
+	 * is true. The engine holds no lock. NULL: the engine only yields the CPU between checks.
 	 */
 	void (*idle)(void *context, const struct pagoda_engine_run *run);
 
@@ -117,7 +117,7 @@ struct pagoda_engine_tlb {
 #define PAGODA_ENGINE_LINE_BYTES	64
 /** PAGODA_ENGINE_LINES: number of lines of each queue's write combiner. */
 #define PAGODA_ENGINE_LINES		4
-/** PAGODA_ENGINE_COMBINERS: number of write combiners: the paging queue's and each engine's. */
+/** PAGODA_ENGINE_COMBINERS: write combiners: the paging queue's, one for each possible engine. */
 #define PAGODA_ENGINE_COMBINERS		(1 + VIRTIO_PAGODA_MAX_ENGINES)
 
 /**
@@ -125,8 +125,8 @@ struct pagoda_engine_tlb {
  * @here: Memory that the line stands for, aligned to a line's size; NULL = the line is free
  * @loaded: false: memory is read into @now and @found before the queue's next write to the line
  * @now: Content of the memory as the queue wrote it
- * @found: Content of @now when it was read, or last written back: bytes of @now that differ are
- *	those to be written back
+ * @found: Content of @now when the memory was read, or @now was last written back: bytes in which
+ *	@now differs have to be written back
  */
 struct pagoda_engine_line {
 	u8 *here;
@@ -226,11 +226,11 @@ struct pagoda_engine {
 	 */
 	struct pagoda_engine_combiner combiners[PAGODA_ENGINE_COMBINERS];
 	/**
-	 * @translation: Held for reading by a packet that translates addresses, while the packet is
-	 * checked and executed, and by jobs; long packets and jobs release it for moments in
-	 * between. Held for writing by FLUSH_TLB, MAP_MMU, UNMAP_MMU, SET_ROOT and resets of the
-	 * adapter or device, which thus wait for accesses with old translations (C103, C121). Taken
-	 * before @swizzling_lock.
+	 * @translation: Held for reading by jobs, and by packets that translate virtual or device
+	 * addresses or write back an engine's write combiner; jobs, and long packets with virtual
+	 * addresses, release the lock for moments. Held for writing by FLUSH_TLB, MAP_MMU,
+	 * UNMAP_MMU, SET_ROOT and resets of the adapter or device, which thus wait for accesses
+	 * with old translations (C103, C121). Taken before @swizzling_lock.
 	 */
 	struct pagoda_shim_rwlock translation;
 	/** @changes: Number of times that @translation was held for writing; under that lock. */
@@ -244,7 +244,7 @@ struct pagoda_engine {
 	u32 nr_ranges;
 	/** @swizzling_bytes: Bytes of each range's window. */
 	u64 swizzling_bytes;
-	/** @swizzling_lock: Held for reading to use @ranges, for writing to bind or free them. */
+	/** @swizzling_lock: Held for reading to use @ranges, for writing to bind or unbind them. */
 	struct pagoda_shim_rwlock swizzling_lock;
 	/**
 	 * @dirty: A byte for each page of VRAM with a bit for each tracker: the page was written;
@@ -253,8 +253,8 @@ struct pagoda_engine {
 	 */
 	u8 *dirty;
 	/**
-	 * @trackers: Ranges that trackers track, of size 0 if they aren't started. Changed by
-	 * control commands, one at a time, and by resets.
+	 * @trackers: Range that each tracker tracks, of size 0 if the tracker isn't started.
+	 * Changed by control commands, one at a time, and by resets.
 	 */
 	struct pagoda_engine_range trackers[VIRTIO_PAGODA_DIRTY_TRACKERS];
 	/** @features: Negotiated feature bits. */
@@ -272,13 +272,13 @@ struct pagoda_engine {
 	atomic64_t executed[VIRTIO_PAGODA_OP_COUNT];
 	/** @commands: Number of commands executed completely, by opcode; added when a job ends. */
 	atomic64_t commands[VIRTIO_PAGODA_COMMAND_COUNT];
-	/** @faults: Number of runs that faulted and of requests refused before, by fault reason. */
+	/** @faults: Number of faulted runs and of requests refused without a run, by reason. */
 	atomic64_t faults[VIRTIO_PAGODA_FAULT_COUNT];
 };
 
 /**
  * PAGODA_ENGINE_POISON: 32-bit word that fills VRAM whose content is lost: by DISCARD_CONTENT with
- * &pagoda_engine.poison_discarded, or by a reset with %PAGODA_ENGINE_VRAM_POISON.
+ * &pagoda_engine.poison_discarded, or by RESET_ADAPTER with %PAGODA_ENGINE_VRAM_POISON.
  */
 #define PAGODA_ENGINE_POISON	0xd15ca4d1u
 
@@ -307,7 +307,7 @@ enum pagoda_engine_outcome {
  * @segment: Segment of the memory that the virtual address leads to
  * @level: Level of the page-table entry that translates the address or at which the lookup faulted
  * @address: Address of that memory within @segment
- * @flags: VIRTIO_PAGODA_PTE_* bits of the page-table entry. With %VIRTIO_PAGODA_PTE_ZERO there is
+ * @flags: Page-table entry without its segment and address. With %VIRTIO_PAGODA_PTE_ZERO there is
  *	no memory, and @segment and @address mean nothing
  */
 struct pagoda_engine_page {
@@ -321,11 +321,11 @@ struct pagoda_engine_page {
  * struct pagoda_engine_fault - Why a packet or command was refused, and where it was
  * @reason: enum virtio_pagoda_fault_reason
  * @opcode: Opcode as found in the packet or command
- * @offset: Offset in the buffer of the packet, or of the entry that names the command's memory
+ * @offset: Offset in the buffer: of the packet, or of a job's list entry that is being executed
  * @access: Kind of the access that was refused, enum virtio_pagoda_access
  * @address: Address (the virtual address if there is one) or value that was refused
  * @level: Page-table level that the translation stopped at, 0 without a translation
- * @command: Virtual address of the command, 0 for packets
+ * @command: Virtual address of the command, 0 = the fault isn't a command's
  */
 struct pagoda_engine_fault {
 	u32 reason;
@@ -368,7 +368,7 @@ struct pagoda_engine_run {
 	u32 start;
 	/**
 	 * @stop: If *@stop becomes true, the run ends before the next packet or command; commands,
-	 * and packets of an execution queue, also end in the middle. May be NULL.
+	 * and packets of an execution queue, may also end in the middle. May be NULL.
 	 */
 	const bool *stop;
 	/**
@@ -382,22 +382,22 @@ struct pagoda_engine_run {
 	 */
 	u32 fail_at;
 	/**
-	 * @fail_middle: Failure injection: packet @fail_at fails after half of its effect. What has
-	 * no half fails without an effect, READ_PHYSICAL and WRITE_PHYSICAL with all of it.
+	 * @fail_middle: Failure injection: packet @fail_at fails after half of its effect; without
+	 * an effect if the effect has no half; READ_PHYSICAL, WRITE_PHYSICAL after all of it.
 	 */
 	bool fail_middle;
 
 	/**
-	 * @spans: Room for &pagoda_engine.max_runs pointers, in which the check of a packet stores
-	 * the memory that it found, for the packet's execution. NULL = memory is looked up twice.
+	 * @spans: Room for &pagoda_engine.max_runs pointers to memory that the check of a packet
+	 * found for the execution, or COPY in advance. NULL = execution looks all memory up.
 	 */
 	u8 **spans;
 
 	/** @fault: Out: why and where the run faulted; zero if it didn't. */
 	struct pagoda_engine_fault fault;
 	/**
-	 * @offset: Out: offset in the buffer of the first packet that isn't executed completely, or
-	 * of the entry for the command buffer that isn't; @size if all is done.
+	 * @offset: Out: offset in the buffer of the first packet, or of a job's first list entry,
+	 * that isn't executed completely; @size if all is done.
 	 */
 	u32 offset;
 	/** @packets: Out: packets executed completely, at most %PAGODA_ENGINE_NEVER - 1. */

@@ -185,7 +185,7 @@ const char *pagoda_engine_fault_name(u32 reason)
  * All pages of VRAM count as written, and no tracker is started.
  *
  * Context: before the engine executes.
- * Return: true; false when a member is missing or wrong, like an entry of &pagoda_engine.invalid.
+ * Return: true; false if a check fails, as of the entries of &pagoda_engine.invalid.
  */
 bool pagoda_engine_init(struct pagoda_engine *engine)
 {
@@ -322,7 +322,7 @@ static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNSUPPORTED, opcode);
 	if (run->kind == PAGODA_ENGINE_QUEUE_EXEC && !(*op)->exec)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_FORBIDDEN, opcode);
-	/* Buffers and packets are multiples of 8 bytes: 8 or more are left, with packet->length. */
+	/* Buffers and packets are multiples of 8 bytes: packet->length, in the first 8, exists. */
 	*length = le32_to_cpu(packet->length);
 	if (*length > left || *length < (*op)->size ||
 	    *length != (*op)->size + ((*op)->tail ? (*op)->tail(packet) : 0))
@@ -351,8 +351,8 @@ static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, con
 }
 
 /*
- * Takes the translation lock as @op requires, and writes all write combiners back if @op changes
- * translations. Returns how the lock is held, for packet_unlock().
+ * Takes the translation lock as @op requires; if that is for writing, also writes back all write
+ * combiners. Returns how the lock is held, for packet_unlock().
  */
 static enum pagoda_hold packet_lock(struct pagoda_engine *engine, const struct pagoda_op *op)
 {
@@ -468,7 +468,7 @@ static u32 buffer_execute(struct pagoda_exec *exec)
 	while (!reason && run->offset < run->size)
 		reason = run_stops(exec) ? PAGODA_STOPPED : packet_execute(exec);
 	/*
-	 * Write back the paging queue's combiner in place of the packets that weren't executed.
+	 * Write back the paging queue's combiner, as the packets that do so may not be executed.
 	 * Packets of execution queues combine no writes.
 	 */
 	if (reason && run->kind == PAGODA_ENGINE_QUEUE_PAGING)
@@ -483,14 +483,14 @@ static u32 buffer_execute(struct pagoda_exec *exec)
  *
  * Packets are executed in order. A packet that is refused has no effect at all. A packet stops
  * halfway only by an injected failure, by @run->stop on an execution queue, or if an aperture page,
- * a page-table entry or a root that the packet uses is changed meanwhile, by another queue or by
- * the packet itself.
+ * a page-table entry or a root that the packet uses is changed after the check, by another queue or
+ * by the packet itself.
  *
- * The commands of a job are executed in order, too, but memory is checked when a command accesses
- * it, so that a command may stop halfway. The registers of the context are saved however the job
- * ends, unless the job was refused before its first command.
+ * The commands of a job are executed in order, too, except that BRANCH continues elsewhere. Memory
+ * is checked when a command accesses it, so that a command may stop halfway. The registers of the
+ * context are saved however the job ends, unless the job was refused before its first command.
  *
- * Context: any number of threads concurrently; may sleep.
+ * Context: any number of threads concurrently, but one for each queue; may sleep.
  * Return: the outcome of the run.
  */
 enum pagoda_engine_outcome pagoda_engine_execute(struct pagoda_engine *engine,

@@ -74,9 +74,9 @@ struct pagoda_notes {
  * struct pagoda_exec - A buffer being executed and its current packet, or a job, on the stack of
  * the queue's thread
  * @window_*: memory found by the last lookup of system memory, so that a run that is checked, then
- *	used, and contiguous runs need a single lookup; with a device MMU dropped before each packet
- * @bus: the packet is a MAP_MMU, whose runs have bus addresses; other packets name system memory by
- *	device addresses, if the device has an MMU of its own
+ *	used, and contiguous runs need a single lookup; if there is a device MMU, dropped before
+ *	each packet or command
+ * @bus: the packet is a MAP_MMU, which names system memory by bus addresses even with a device MMU
  * @spans: place in run->spans where the check of the next run of pages, or range of virtual
  *	addresses, stores the memory that it finds; NULL = nowhere
  * @half: the packet or command stops after half of its effect (failure injection)
@@ -110,8 +110,8 @@ struct pagoda_exec {
  * @PAGODA_HOLD_SYSTEM: uses no virtual address; held for reading if the device MMU is on
  * @PAGODA_HOLD_VIRTUAL: may walk page tables, or write back an engine's write combiner; held for
  *	reading
- * @PAGODA_HOLD_CHANGE: invalidates translations of other queues; held for writing, so that no
- *	access is in progress when the packet executes (C103, C121)
+ * @PAGODA_HOLD_CHANGE: invalidates translations of all queues; held for writing, so that no access
+ *	by a translation is in progress when the packet executes (C103, C121)
  */
 enum pagoda_hold {
 	PAGODA_HOLD_SYSTEM,
@@ -183,7 +183,7 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here);
 
-/* dirty.c: dirty tracking; pagoda_engine_wrote() is called after each store that may be to VRAM */
+/* dirty.c: dirty tracking; pagoda_engine_wrote() follows all stores to VRAM but those of resets */
 void pagoda_engine_wrote(struct pagoda_engine *engine, const void *here, u64 size);
 void pagoda_engine_cleaned(struct pagoda_engine *engine, const void *here, u64 size);
 bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, u64 *size,
@@ -285,7 +285,7 @@ u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
 
 /*
  * swizzle.c: tiled surfaces, swizzling ranges and SPECIAL_LOCK_TRANSFER. u32 results: a fault
- * reason or 0; _copy and _execute: or PAGODA_STOPPED.
+ * reason or 0; _copy: or PAGODA_STOPPED.
  */
 u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_location *location,
@@ -300,7 +300,7 @@ u32 pagoda_engine_lock_execute(struct pagoda_exec *exec, const void *packet);
 
 /*
  * fill.c: fills memory or VRAM with a pattern; FILL and DISCARD_CONTENT. u32 results: a fault
- * reason or 0; _execute: or PAGODA_STOPPED.
+ * reason or 0; FILL's _execute: or PAGODA_STOPPED.
  */
 void pagoda_engine_fill_words(u8 *here, u32 size, u32 pattern);
 void pagoda_engine_fill_vram(struct pagoda_engine *engine, u64 address, u64 size, u32 pattern);
@@ -322,7 +322,7 @@ u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet);
 
 /*
  * context.c: save areas of contexts: INIT_CONTEXT_RESOURCE and UPDATE_CONTEXT_ALLOCATION. u32
- * results: a fault reason or 0; _execute: or PAGODA_STOPPED.
+ * results: a fault reason or 0.
  */
 u64 pagoda_engine_init_context_tail(const void *packet);
 u32 pagoda_engine_init_context_validate(struct pagoda_exec *exec, const void *packet);

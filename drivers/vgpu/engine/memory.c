@@ -4,7 +4,7 @@
  *
  * A span is memory that is contiguous for the CPU. A cursor goes through the source or destination
  * of a packet span by span. Checks come first and access nothing; memory that the checks accept is
- * then accessed without a fault, except for aperture pages that another queue remaps meanwhile.
+ * then accessed without a fault, except for aperture pages that another queue remaps in between.
  */
 #include "internal.h"
 
@@ -231,8 +231,8 @@ void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 }
 
 /*
- * Makes all memory of the next run of pages the cursor's span, and returns true, if the check
- * stored the run's memory. Returns false if not: the caller looks the memory up.
+ * If the check stored the memory of the next run of pages, makes that memory, at most cursor->left
+ * bytes, the cursor's span and returns true. Returns false if not: the caller looks memory up.
  */
 static bool system_noted(struct pagoda_cursor *cursor)
 {
@@ -274,9 +274,9 @@ static u32 system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 }
 
 /*
- * Prepares the access to the cursor's span, if the span isn't snooped. For a read, the combiner's
- * lines of this memory are written back. For a write, the span may be redirected to a line of the
- * combiner; if the combiner cuts off the span's last line, that line becomes cursor->tail.
+ * Prepares the access to the cursor's span, if such accesses are combined. For a read, the write
+ * combiner's lines of this memory are written back. For a write, the span may be redirected to a
+ * line of the combiner; if the combiner cuts off the span's last line, this becomes cursor->tail.
  */
 static void cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -295,8 +295,8 @@ static void cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *curso
 }
 
 /*
- * Moves the cursor to the next span, memory that is contiguous for the CPU, when all of the current
- * span was used and bytes are left. Returns a fault reason or 0.
+ * Moves the cursor to the next span, memory that is contiguous for the CPU. The caller has used all
+ * of the current span, and bytes are left. Returns a fault reason or 0.
  */
 u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -322,8 +322,8 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 }
 
 /*
- * Checks @size bytes within a page; *@here receives their memory. In system memory the whole page
- * is checked. 1 to 8 bytes, aligned to their number, can be accessed by a single load or store.
+ * Checks @size bytes within a page, outside of VRAM the whole page; *@here receives the bytes'
+ * memory. 1 to 8 bytes, aligned to their number, can be accessed by a single load or store.
  * Returns 0 or a fault reason.
  */
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Notices: operations that only tell the GPU where allocations and fences are, or that an
- * allocation is about to move: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_FENCE_RESIDENCY and
- * NOTIFY_ALLOC. This GPU caches no state of allocations and fences: the engine checks a notice and
- * passes it to ops->notify().
+ * Notices: operations that only tell the GPU where allocations and fences are, or what happens to
+ * an allocation next: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_FENCE_RESIDENCY and NOTIFY_ALLOC.
+ * This GPU caches no state of allocations and fences: the engine only checks a notice and passes
+ * the notice to ops->notify().
  */
 #include "internal.h"
 

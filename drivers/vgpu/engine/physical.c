@@ -135,9 +135,9 @@ static void signal_store(__le64 *here, __le64 value, bool forward)
 }
 
 /*
- * Writes a monitored fence's value and sends the event that the packet asks for. Does nothing if an
- * injected failure stops the packet in the middle (exec->half), as a single write has no middle.
- * Returns 0 or a fault reason.
+ * Writes a monitored fence's value, and calls ops->fence() if the packet asks for an event. Does
+ * neither if an injected failure stops the packet in the middle (exec->half), as a single write has
+ * no middle. Returns 0 or a fault reason.
  */
 u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 {

@@ -48,8 +48,8 @@ static u32 root_check(const struct pagoda_engine *engine, u32 segment, u64 addre
 }
 
 /*
- * Returns whether the engine's members for address spaces are valid: set within their limits, or
- * zero if there are no address spaces.
+ * Returns whether the engine's members for address spaces are valid: set within their limits, or,
+ * if there are no address spaces, @spaces and @va_bits zero.
  */
 bool pagoda_engine_roots_valid(const struct pagoda_engine *engine)
 {

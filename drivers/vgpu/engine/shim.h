@@ -29,7 +29,7 @@ static inline void pagoda_shim_yield(void)
 	cond_resched();
 }
 
-/* Returns the time that TIMESTAMP stores, in nanoseconds; it never decreases in any thread. */
+/* Returns the time that TIMESTAMP stores, in nanoseconds, which never decreases on any CPU. */
 static inline u64 pagoda_shim_now(void)
 {
 	return ktime_get_ns();

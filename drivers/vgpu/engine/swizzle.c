@@ -5,8 +5,8 @@
  *
  * The bytes of a tile's row are contiguous in the tiled surface and in the linear view; in both the
  * row begins at a multiple of its length, which divides the page size. Every copied piece of a view
- * begins at a page: copies go from tile row to tile row. Only the last tile row may be cut short,
- * or copied in two parts, because the write combiner takes the last bytes.
+ * begins at a page: so copies consist of whole rows of tiles, but for the last, which may be cut
+ * short, or copied in two parts, because the write combiner takes the last bytes.
  */
 #include "internal.h"
 
@@ -40,7 +40,7 @@ struct pagoda_tiles {
  * struct pagoda_view - Tiled and linear view of a surface while a piece of it is copied
  * @tiles: position in the tiled surface
  * @window: next byte in the window of a swizzling range, NULL = the copy uses no range
- * @swizzle: true: the piece is copied into the surface, false: out of the surface
+ * @swizzle: true: the piece is copied into the view, false: out of the view; see view_copy()
  */
 struct pagoda_view {
 	struct pagoda_tiles tiles;
@@ -128,9 +128,9 @@ static __always_inline void swizzle_move(u8 *tiled, u8 *linear, u64 size, bool s
 /*
  * Copies one row of bytes through @count adjacent tiles, @width bytes in each tile, to @tiled if
  * @swizzle, else to @linear; @width and @swizzle are compile-time constants. In @tiled the parts
- * of the row are a tile apart, which no CPU predicts, so the next row of each tile is prefetched.
- * Still slower than a linear copy, for which the CPU translates an address every 4096 bytes instead
- * of every @width bytes.
+ * of the row are a tile apart, too far for a CPU to predict: so the next row of each tile is
+ * prefetched here. Such a copy is still slower than a linear copy, for which the CPU translates an
+ * address every 4096 bytes instead of every @width bytes.
  */
 static __always_inline void tile_rows(u8 *tiled, u8 *linear, u64 count, u32 width, bool swizzle)
 {
@@ -224,8 +224,8 @@ static void view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 }
 
 /*
- * Copies the next @left bytes of @view to the memory at @cursor, or, if @view->swizzle, from there
- * into the view; view and cursor move on. Returns 0, PAGODA_STOPPED or a fault reason.
+ * Copies the next @left bytes of @view to the memory at @cursor, or, if @view->swizzle, from this
+ * memory into the view; advances both. Returns 0, PAGODA_STOPPED or a fault reason.
  */
 static u32 view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 		      struct pagoda_cursor *cursor, u64 left)
@@ -277,8 +277,8 @@ u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 
 /*
  * Copies @size bytes between the checked tiled surface at @address of VRAM, from byte
- * @tiled->offset of its rows on, and the linear memory at @cursor: into the surface if @swizzle,
- * else out of it. Returns 0, PAGODA_STOPPED or a fault reason.
+ * @tiled->offset of its linear view on, and the linear memory at @cursor: into the surface if
+ * @swizzle, else out of it. Returns 0, PAGODA_STOPPED or a fault reason.
  */
 u32 pagoda_engine_tiled_copy(struct pagoda_exec *exec, u64 address,
 			     const struct virtio_pagoda_tiled *tiled,
@@ -515,8 +515,8 @@ u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet)
  * Copies the part of the surface that a SPECIAL_LOCK_TRANSFER names: out of VRAM from the window of
  * the swizzling range, else to the window and to the surface. The last part (TRANSFER_END) out of
  * VRAM releases the range. swizzling_lock is held, for writing if the range is bound or released.
- * Returns 0, PAGODA_STOPPED or a fault reason: BAD_LAYOUT if the range was bound otherwise or
- * released after the check.
+ * Returns 0 or a fault reason, such as BAD_LAYOUT if the range was bound otherwise or released
+ * after the check.
  */
 static u32 lock_copy(struct pagoda_exec *exec,
 		     const struct virtio_pagoda_special_lock_transfer *lock)

@@ -3,8 +3,8 @@
  * UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES: writes to page tables.
  *
  * Entries are stored unchecked: the walk in walk.c checks them, since the memory of a table can be
- * written in other ways, too. An entry is written by a single store, so that a walk by another
- * queue sees either the entry's old or its new value.
+ * written in other ways, too. A word of an entry is written by a single store, so that a walk by
+ * another queue sees either the word's old or its new value.
  */
 #include "internal.h"
 

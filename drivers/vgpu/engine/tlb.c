@@ -168,8 +168,8 @@ u32 pagoda_engine_flush_validate(struct pagoda_exec *exec, const void *packet)
 
 /*
  * Drops the packet's range of translations from all TLBs, or from the first half of the TLBs if
- * exec->half (failure injection). The translation lock is held for writing: no access is in
- * progress. Returns 0 or a fault reason.
+ * exec->half (failure injection). The translation lock is held for writing: no access by virtual
+ * addresses is in progress. Returns 0.
  */
 u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 {

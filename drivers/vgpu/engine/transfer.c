@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * TRANSFER: checks the packet and copies from any segment to any segment, in pieces that are
- * contiguous on both sides. To or from a tiled surface in VRAM swizzle.c copies.
+ * contiguous on both sides. Copies that swizzle or unswizzle a surface in VRAM are in swizzle.c.
  */
 #include "internal.h"
 
@@ -200,8 +200,8 @@ u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet
 }
 
 /*
- * Copies @left bytes. With @only_dirty, skips and counts the blocks of a source in VRAM of which no
- * page was written. Returns a fault reason, PAGODA_STOPPED or 0.
+ * Copies @left bytes. With @only_dirty, skips and counts the bytes for which
+ * pagoda_engine_is_dirty() returns false. Returns a fault reason, PAGODA_STOPPED or 0.
  */
 static u32 transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *src,
 			 struct pagoda_cursor *dst, u64 left, bool only_dirty)

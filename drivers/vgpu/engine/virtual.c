@@ -4,9 +4,9 @@
  * Commands of jobs use the same copy and fill, with checks of their own.
  *
  * Every page of a packet is checked before the first byte changes, and the page's memory is stored
- * for the copy or fill, as far as run->spans has room. The translation lock is released for a
- * moment after each PAGODA_CHUNK of work, so that no FLUSH_TLB waits long. If translations change
- * meanwhile, the stored memory is dropped, and the rest of the packet uses the new pages or faults.
+ * in run->spans for the copy or fill, if possible. The translation lock is released for a moment
+ * after each PAGODA_CHUNK of work, so that no FLUSH_TLB waits long. If translations change in that
+ * moment, the stored memory is dropped, and the rest of the packet uses the new pages or faults.
  */
 #include "internal.h"
 

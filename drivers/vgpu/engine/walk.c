@@ -3,10 +3,10 @@
  * The walk of page tables: from a virtual address to memory, and the checks of ranges of virtual
  * addresses.
  *
- * The content of tables isn't trusted. Every table is checked to lie in usable VRAM or in system
- * memory that ops->system_span() knows, every page to lie in its segment with all of its bytes,
- * every bit to be defined at its level: else BAD_TABLE, which is never cached. Tables that lead
- * back to themselves need no check, as each step goes down a level.
+ * The content of tables isn't trusted. All that is read of a table is checked to lie in usable VRAM
+ * or in memory that ops->system_span() knows, every page to lie in its segment with all of its
+ * bytes, every bit to be defined at its level: else BAD_TABLE, which is never cached. Tables that
+ * lead back to themselves need no check, as each step goes down a level.
  *
  * With dual tables, a level-1 entry has two sides: a word for 4 KiB pages and large pages, and a
  * word for 64 KiB pages. An address translated by a valid entry of the 4 KiB side must not be
@@ -20,7 +20,7 @@
 #define PAGODA_SIDE_4K		0
 #define PAGODA_SIDE_64K		1
 
-/* Bits that may be set in an entry that points to a table. */
+/* Bits that may be set in a pointer to a table, besides TABLE_64K, which walk_side() clears. */
 #define PAGODA_PTE_POINTER	(VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_SEGMENT_MASK | \
 				 VIRTIO_PAGODA_PTE_ADDRESS_MASK)
 /* Bits that may be set in entries of level 1 only, and not in an entry for a page of zeros. */
@@ -85,8 +85,8 @@ static const u64 *table_at(struct pagoda_exec *exec, u32 segment, u64 address, u
 }
 
 /*
- * Returns whether an entry has a valid address of a table of @size bytes: aligned, and in usable
- * VRAM or below the limit of system addresses. Doesn't look whether system memory is there.
+ * Returns whether an entry is a pointer to a table of @size bytes: without other bits, its address
+ * aligned and in usable VRAM or below the limit of system addresses, where memory may be missing.
  */
 static bool pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 {
@@ -156,7 +156,7 @@ static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda
 	if (side == PAGODA_SIDE_64K && !(page_sizes & 1u << PAGODA_PAGE_64K_SHIFT))
 		return bad_table(found, 1);
 	if (!pagoda_engine_dual(exec->engine))
-		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* only says which side it is */
+		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* the bit only selected the side */
 	if (pointer_valid(exec, word, bytes))
 		leaf->table[side] = table_at(exec, pte_segment(word), pte_address(word), bytes);
 	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : bad_table(found, 1);
@@ -408,9 +408,9 @@ static u32 walk_refuse(struct pagoda_exec *exec, u32 reason, u64 va, u32 access,
 }
 
 /*
- * Returns the number of bytes from @va on, at most @want, that @first and the translations behind
- * it map to consecutive addresses of one segment, with equal flags. The first translation that
- * doesn't continue the sequence is kept in exec->ahead for the next span.
+ * Returns the number of bytes from @va on, at most @want, that @first and the following
+ * translations, of equal size and flags, map to consecutive addresses of one segment. A translation
+ * that doesn't continue the sequence is kept in exec->ahead for the next span.
  */
 static u64 walk_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 want, u32 access,
 			    const struct pagoda_translation *first)

@@ -471,7 +471,7 @@ struct drm_pagoda_segment_info {
  * @paged_out: Bytes copied from VRAM to system memory. Of a move by a device that tracks what it
  *	writes, all bytes count until the move is done, then only those that were copied
  * @moved: Bytes copied within VRAM
- * @filled: Bytes of VRAM filled with zeros
+ * @filled: Bytes of VRAM filled with zeros for allocations that came to VRAM without content
  * @discarded: Bytes of content dropped instead of copied, also of allocations freed in VRAM
  * @evictions: Times that an allocation left VRAM, for any reason: to make room, for the CPU or
  *	another device, for a sleep of the machine, or because a client asked for the eviction
@@ -484,7 +484,7 @@ struct drm_pagoda_segment_info {
  * @commands: Packets built
  * @buffer_bytes: Bytes of paging buffers submitted
  * @submissions: Paging buffers submitted
- * @doorbells: Notifications sent to the device
+ * @doorbells: Notifications sent to the device because of paging buffers
  * @faults: CPU page faults that moved an allocation
  * @lost: Times that an allocation lost its content; another loss counts only when the first was
  *	acknowledged (ALLOCATION_WAIT)
@@ -496,16 +496,16 @@ struct drm_pagoda_segment_info {
  *	bytes have to be added to get to 0
  * @promote_rate: Bytes a second added to @promote_tokens; 0 = no limit. A share of @bandwidth while
  *	any client uses the device
- * @promote_spent: Bytes taken from @promote_tokens, one for each byte paged
- * @promote_refused: Times that an allocation wasn't brought back because there were no tokens
+ * @promote_spent: Bytes paged without a request, each for a token unless there was no limit
+ * @promote_refused: Times that nothing was brought back because there were no tokens
  * @promoted: Bytes that came back to VRAM without a request
  * @promotions: Allocations that came back to VRAM without a request
  * @submit_tokens: Bytes that the calling client's submissions may bring to VRAM now by evicting
  *	other allocations; may be negative. At most VRAM's size without the reserve, the first value
  * @submit_rate: Bytes a second added to @submit_tokens; 0 = no limit
- * @submit_spent: Bytes that left VRAM for allocations of the calling client's submissions that
- *	could be used elsewhere and aren't on a residency list, even if these didn't fit in the
- *	end; with the driver's parameter policy=lru bytes of such allocations that came to VRAM
+ * @submit_spent: Bytes, but for offered ones, that left VRAM for allocations of the calling
+ *	client's submissions that could be used elsewhere and aren't on a residency list, even if
+ *	these didn't fit in the end; with policy=lru bytes of such allocations that came to VRAM
  * @submit_held: Submissions of the calling client that left allocations out of VRAM for want of
  *	tokens
  * @submit_left: Bytes of the allocations that were left out of VRAM, counted again at each of the
@@ -850,8 +850,8 @@ struct drm_pagoda_residency_entry {
  * evicts have left (C149, C156). The point has a fence when the worker has given the paging to
  * the GPU: wait with DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT.
  *
- * A request that finds no memory or no room waits for jobs that may be in the way, and is then
- * repeated for half a second. If the request fails in the end, its point signals with an error,
+ * A request that may fit but finds no memory or room waits for jobs that may be in the way, and is
+ * then repeated for half a second. If a request fails in the end, its point signals with an error,
  * and PAGING_QUEUE_STATE tells the error. A MAKE_RESIDENT that failed for want of memory or room
  * takes back all of its counts; a MAKE_RESIDENT that failed for another reason takes back the
  * counts of the entries that can't be made resident alone, either. A job of the client that waits
@@ -905,7 +905,7 @@ struct drm_pagoda_residency_entry {
  * @pad2: MBZ
  * @fence_value: Value for @fence, not one that "Monitored fences" says is refused (EINVAL). MBZ
  *	without @fence
- * @paging_value: Out: value of @paging_queue to wait for; 0 = none: all can be used now
+ * @paging_value: Out: value of @paging_queue, if not 0, to wait for if @pending is 1; else 0
  *
  * All entries are in a supported segment together when the call returns 0, with @paging_queue
  * when the value is reached. Other allocations may be evicted for the entries, even if they
@@ -963,7 +963,7 @@ struct drm_pagoda_make_resident {
  *	client's list, and changes no count
  * @pad: MBZ
  * @paging_value: Out: value of @paging_queue that is reached when the entries that the call evicts
- *	have left; 0 = there is nothing to wait for
+ *	have left; 0 = the call queued no request
  *
  * Evicting an allocation that queued work uses doesn't disturb that work. A job that is prepared
  * keeps its memory until the job is done: the request, or without @paging_queue the call, takes
@@ -1135,7 +1135,7 @@ enum drm_pagoda_offer_priority {
  * exported, because its other users don't know of the offer; EBUSY if accepted work will use an
  * entry. Such work is a waiting VM_BIND that will map the entry, a queued SUBMIT that lists
  * the entry or that goes to the VM the entry is private to, and a MAKE_RESIDENT with a paging
- * queue until its value is reached. The handle of an offered allocation may be closed.
+ * queue until its value has a fence. The handle of an offered allocation may be closed.
  */
 struct drm_pagoda_offer {
 	struct drm_pagoda_array entries;
@@ -1179,8 +1179,8 @@ struct drm_pagoda_reclaim_result_entry {
  * @fence_value: Value for @fence, not one that "Monitored fences" says is refused (EINVAL). MBZ
  *	without @fence
  *
- * When the call returns, all entries that the CPU may map have memory: the CPU needn't wait for
- * @point (C173). Allocations that had been made resident, and that EVICT hasn't evicted since, are
+ * When the call returns, all reclaimed entries that the CPU may map have memory: the CPU needn't
+ * wait for @point (C173). Entries that had been made resident, and EVICT hasn't evicted since, are
  * brought back to where the GPU can use them, even if they had left to make room (C174). The call
  * may wait for jobs that are in the way of that. If there is no room, nothing is reclaimed
  * (ENOMEM); entries that were evicted by EVICT need no room and aren't brought. Without @results an
@@ -1460,7 +1460,7 @@ enum drm_pagoda_bind_type {
 #define DRM_PAGODA_BIND_NO_EXECUTE	(1u << 1)
 /*
  * BIND_CHOOSE, for MAP, MAP_ZERO, MAP_FENCE and RESERVE: the kernel chooses a free address, not
- * below &drm_pagoda_bind_entry.address, and stores the address there. The address is a multiple of
+ * below &drm_pagoda_bind_entry.address, and stores it in this field. The address is a multiple of
  * 2 MiB for a size of at least 2 MiB, else of 64 KiB for a size of at least 64 KiB, else of the
  * page size
  */
@@ -1557,9 +1557,9 @@ struct drm_pagoda_sync {
  * @pad: MBZ
  * @point: Point of @syncobj that signals when the addresses can be used; not 0 with a syncobj, MBZ
  *	without
- * @syncs: struct drm_pagoda_sync. If any of them is waited for, the change is made when all that
- *	are waited for have signalled, in the order of calls, and a failure then makes the VM
- *	unusable (VM_STATE)
+ * @syncs: struct drm_pagoda_sync. The change is made when all that are waited for have signalled
+ *	and the changes of earlier calls were made. A failure after the call has returned makes
+ *	the VM unusable (VM_STATE)
  *
  * A range is all in one reserved range or all outside of reserved ranges, except for UNMAP, which
  * frees the whole range whatever is mapped or reserved there (C131). Outside of reserved ranges,
@@ -1573,7 +1573,7 @@ struct drm_pagoda_sync {
  * with is closed (see SUBMIT), or with the VM.
  *
  * A job that is submitted after VM_BIND has returned finds the change, without a wait. Only a
- * job behind a VM_BIND that waits has to wait for the VM_BIND's @point. VM_BIND doesn't wait
+ * job behind a VM_BIND that waits has to wait for the VM_BIND's @point. VM_BIND keeps no address
  * for jobs that were submitted before: a job that still uses an address when UNMAP takes the
  * address away faults, unless @syncs waits for the job.
  */
@@ -1839,12 +1839,12 @@ struct drm_pagoda_context_state {
  * value becomes the fence's value. Waits that were over stay over, other waits compare with the
  * smaller value, and without ALLOW_REWIND later stores by the kernel never lower the value.
  *
- * Resets. While the device is rebuilt after a reset, a fence that is waited for or promised to
- * work has the value 2^64 - 1, which ends all waits for it (C184). Afterwards the fence has the
- * value it had, or the promised value of work that was lost. A fence made with NO_MAX_ON_RESET
- * keeps its value throughout, and its waits go on. When the device is unplugged, fences have
- * the value 2^64 - 1 for good; fences with NO_MAX_ON_RESET keep the last value, and waits for a
- * larger value end with ENODEV.
+ * Resets. While the device is rebuilt after a reset, a fence that is waited for, or that accepted
+ * work is to signal, has the value 2^64 - 1, which ends all waits for the fence (C184). Afterwards
+ * the fence has its earlier value, or a value that FENCE_SIGNAL or lost work stored since. A
+ * fence made with NO_MAX_ON_RESET keeps its value throughout, and its waits go on. When the device
+ * is unplugged, fences have the value 2^64 - 1 for good; fences with NO_MAX_ON_RESET keep the last
+ * value, and waits for a larger value end with ENODEV.
  */
 #define DRM_PAGODA_FENCE_NO_SIGNAL	(1u << 0) /* FENCE_SIGNAL is refused (C183) */
 #define DRM_PAGODA_FENCE_NO_WAIT	(1u << 1) /* all waits are refused (C183) */
@@ -1964,7 +1964,7 @@ enum drm_pagoda_track_operation {
  * used it or in more than 16 pieces, and after a reset of the device; and in fragmented VRAM of the
  * pages behind the first 256 pieces, of at most 64 MiB each, of the bytes that a QUERY asks for.
  * What the CPU writes through a mapping isn't tracked: the program itself knows that. Moves by the
- * kernel are no writes.
+ * kernel are no writes, but may set bits if the allocation is tiled or has no content yet.
  *
  * START answers EOPNOTSUPP if the device doesn't track what it writes (%VIRTIO_PAGODA_F_DIRTY).
  */

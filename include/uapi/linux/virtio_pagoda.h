@@ -133,7 +133,7 @@ enum virtio_pagoda_opcode {
  * writes need the room. Only accesses of the same queue see the content of lines that are not
  * in memory.
  *
- * Combined are writes
+ * Writes that may be combined are those
  *
  *  - by TRANSFER and SPECIAL_LOCK_TRANSFER of the paging queue to runs, and to pages of the
  *    aperture that were mapped without %VIRTIO_PAGODA_MAP_CACHE_COHERENT;
@@ -151,7 +151,7 @@ enum virtio_pagoda_opcode {
  *    UNMAP_APERTURE_SEGMENT;
  *  - for an engine, before READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE on its queue
  *    have their own effect; when a job with %VIRTIO_PAGODA_EXECUTE_DRAIN ends; before SIGNAL writes
- *    its value and before WAIT reads the value it waits for; and soon while a job runs;
+ *    its value and before WAIT reads the value it waits for; and now and then while a job runs;
  *  - for every queue, after FLUSH_TLB, MAP_MMU and UNMAP_MMU; for engines after SET_ROOT;
  *  - when a buffer of the paging queue or a job faults or is stopped, unless it was refused before
  *    it began; and when RESET_QUEUE or RESET_ADAPTER is answered.
@@ -171,7 +171,7 @@ enum virtio_pagoda_opcode {
  * packets of all queues, by commands, to page tables, save areas and fences, and by RELEASE_RANGE.
  * A write to a tiled surface may set the bits of the whole surface. Writes of the CPU through the
  * CPU window set no bits. After a reset of the virtio device, and after RESET_ADAPTER, all bits are
- * set, because the content isn't what it was, and no tracker tracks a range any more.
+ * set, because the content may be lost, and no tracker tracks a range any more.
  *
  * TRANSFER and VIRTUAL_TRANSFER get the flags CLEAN and DIRTY, and each completion of a request
  * ends with &virtio_pagoda_completion.skipped. Trackers 1 and above can be started, stopped and
@@ -193,8 +193,9 @@ enum virtio_pagoda_opcode {
  */
 #define VIRTIO_PAGODA_DIRTY_OWNER	1
 /**
- * VIRTIO_PAGODA_DIRTY_BLOCK: bytes of an aligned block of VRAM. A transfer with DIRTY copies the
- * whole block, as far as its source has it, if any page of the source in the block was written.
+ * VIRTIO_PAGODA_DIRTY_BLOCK: bytes of an aligned block of VRAM. If a page of the source in a block
+ * was written, TRANSFER with DIRTY copies all of the source in this block, VIRTUAL_TRANSFER at
+ * least the written pages.
  */
 #define VIRTIO_PAGODA_DIRTY_BLOCK	(64u << 10)
 
@@ -373,7 +374,7 @@ enum virtio_pagoda_access {
  * @reason: enum virtio_pagoda_fault_reason
  * @opcode: Opcode found in the packet or command
  * @offset: Byte offset in the request's buffer: of the packet or, if a command faulted, of the
- *	struct virtio_pagoda_command_buffer that names the command's memory
+ *	struct virtio_pagoda_command_buffer with which the job was busy
  * @queue: Virtqueue number
  * @seqno: Number of the request with the packet or command
  * @address: Address or field value that was refused, 0 if there is none
@@ -456,9 +457,9 @@ struct virtio_pagoda_command_buffer {
  * @flags: %VIRTIO_PAGODA_EXECUTE_DRAIN
  *
  * The save area must have been initialised for the request's context (C81) and name the root
- * that the address space has (C84), else BAD_CONTEXT. Registers are loaded from the save area,
- * and stored back there however the job ends, unless it was refused before its first command. The
- * save area may move between two jobs, never during a job (C85).
+ * that the address space has (C84), else BAD_CONTEXT. Registers are loaded from the save area, and
+ * stored back however the job ends, unless the job was refused before its first command. The save
+ * area may move between two jobs, never during a job (C85).
  */
 struct virtio_pagoda_execute {
 	__le64 image_address;
@@ -603,9 +604,10 @@ struct virtio_pagoda_layout {
  * SET_ROOT is WDDM's SetRootPageTable: no job of the space may be executing, unless the space
  * has this root already, with as many entries. SET_ROOT drops all translations cached for the
  * space, and an access with a top-level index that isn't below @size faults. When SET_ROOT is
- * answered, no access of any queue uses the old translations: with the same root SET_ROOT is a
- * FLUSH_TLB of the whole space. The driver sends such a SET_ROOT when the CPU, after a reset of
- * the paging queue, executed a FLUSH_TLB in place of the device.
+ * answered, no access of any queue uses the old translations: with the same root SET_ROOT acts as
+ * FLUSH_TLB of the whole space, but doesn't write back the paging queue's write combiner. The
+ * driver sends such a SET_ROOT when the CPU, after a reset of the paging queue, executed a
+ * FLUSH_TLB in place of the device.
  *
  * ACQUIRE_RANGE is WDDM's AcquireSwizzlingRange: the linear view of the surface is copied
  * into the window of the range, where the CPU reads and writes the view; until the
@@ -1047,10 +1049,10 @@ struct virtio_pagoda_context_image {
 };
 
 /*
- * GPU page tables. Entries have 64 bits. A virtual address has, from the top bit down, an index for
- * each level, %VIRTIO_PAGODA_PT_INDEX_BITS bits each but for the root's, which has the bits that
- * remain at the top, then the offset in the page. A leaf table of 64 KiB pages has a sixteenth of
- * the entries of a leaf table of 4 KiB pages: both cover 2 MiB.
+ * GPU page tables. Entries have 64 bits, but see F_DUAL_PTE. A virtual address has, from the top
+ * bit down, an index for each level, %VIRTIO_PAGODA_PT_INDEX_BITS bits each but for the root's,
+ * which has the bits that remain at the top, then the offset in the page. A leaf table of 64 KiB
+ * pages has a sixteenth of the entries of a leaf table of 4 KiB pages: both cover 2 MiB.
  *
  * With F_DUAL_PTE a level-1 entry has two words: first the word of the 4 KiB table (or of the large
  * page), then the word of the 64 KiB table. A level-1 table is twice as large then; UPDATE_USE_64K
@@ -1061,18 +1063,17 @@ struct virtio_pagoda_context_image {
  * Without F_DUAL_PTE, TABLE_64K in a level-1 entry says that the entry points to a leaf table of 64
  * KiB pages.
  *
- * A table is aligned to its size and is in VRAM or, for the paging process and in CPU_VIRTUAL
- * mode, in system memory (consecutive pages if the table has more than one). The root may have
+ * A table is aligned to its size, at least to a page, and is in VRAM or, for the paging process and
+ * in CPU_VIRTUAL mode, in system memory (consecutive pages if it has several). The root may have
  * fewer entries than an index can count (SET_ROOT); with two levels the root may have more than
  * 512.
  *
- * An entry above the leaves has VALID, SEGMENT and address of the next table, nothing else; with
- * LARGE, at level 1 only, the entry is a leaf that maps 2 MiB of memory. In leaves SEGMENT is VRAM
- * or APERTURE, with an offset in that segment as address, or SYSTEM, with a bus address. VALID |
- * ZERO at any level: reads give zeros, writes are dropped (C94). COHERENT, in leaves only: accesses
- * snoop and writes aren't combined (C97). Bits without a name below must be zero in all entries,
- * except the driver's bits in leaves. An entry with VALID clear is invalid whatever its other bits
- * are.
+ * An entry that points to a table has VALID, SEGMENT, the table's address and maybe TABLE_64K,
+ * nothing else; other entries are leaves. A leaf with LARGE, at level 1 only, maps 2 MiB of memory.
+ * In leaves SEGMENT is VRAM or APERTURE, with an offset in that segment as address, or SYSTEM, with
+ * a bus address. VALID | ZERO at any level is a leaf: reads give zeros, writes are dropped (C94).
+ * COHERENT, in leaves only: accesses snoop and writes aren't combined (C97). The driver's bits may
+ * be set in leaves only. An entry with VALID clear is invalid whatever its other bits are.
  *
  * All virtual addresses of a packet are translated before the packet has an effect, and some of
  * them again during its execution. So a packet that writes to the tables of its own addresses
@@ -1165,8 +1166,8 @@ struct virtio_pagoda_update_page_table {
  *
  * Pagoda's rules: a root that isn't the space's root is refused as BAD_CONTEXT; for a space without
  * a root any root is accepted. A cached translation that overlaps the range in part is dropped as a
- * whole. When the packet is complete, no access of any queue uses a translation that was cached
- * before.
+ * whole. When the packet is complete, no access of any queue uses a translation of the range that
+ * was cached before.
  */
 struct virtio_pagoda_flush_tlb {
 	struct virtio_pagoda_packet packet;

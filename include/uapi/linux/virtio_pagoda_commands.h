@@ -75,7 +75,7 @@ enum virtio_pagoda_command_opcode {
  * struct virtio_pagoda_command - Head of every command
  * @opcode: enum virtio_pagoda_command_opcode
  * @flags: Flags that @opcode has; all other bits must be zero
- * @length: Bytes of the command with this head: exactly the size of its struct, except for NOP
+ * @length: Bytes of the command, this head included: the size of its struct, except for NOP
  */
 struct virtio_pagoda_command {
 	__le16 opcode;
@@ -214,8 +214,8 @@ struct virtio_pagoda_copy_rect {
  * @address: Address of the value, multiple of 8; usually that of a monitored fence
  * @value: The engine goes on when the unsigned value at @address is at least @value
  *
- * The engine executes no other job meanwhile, and the driver takes the job for hung if the wait is
- * longer than a job may run.
+ * The engine executes no other job during the wait, and the driver takes the job for hung if the
+ * wait is longer than a job may run.
  */
 struct virtio_pagoda_wait {
 	struct virtio_pagoda_command command;
