@@ -313,9 +313,7 @@ static const struct walk_bad walk_bad[] = {
 	BAD(2, false, VRAM, TABLE, LARGE | ZERO),
 };
 
-/*
- * A malformed entry isn't cached; an access through it faults with BAD_TABLE at the entry's level.
- */
+/* A malformed entry isn't cached; accesses fault with BAD_TABLE at the entry's level. */
 static void walk_bad_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;

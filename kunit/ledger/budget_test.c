@@ -50,7 +50,7 @@ static u64 model_reserved_by_others(const struct budget_model *m, u32 who, u32 g
 }
 
 /*
- * Returns whether the pool is large enough for client @who to have a budget of @level bytes, while
+ * Returns whether the pool is large enough for one client to have a budget of @level bytes, while
  * the other clients keep their reservations, and what they want beyond, each up to @level.
  */
 static bool model_fits(const struct budget_model *m, u32 who, u32 group, u64 level)

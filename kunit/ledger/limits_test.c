@@ -18,7 +18,7 @@
 #define ANN	1001u
 #define BOB	1002u
 
-/* Returns a client of user @uid, as if the user had opened a file; ends by pagoda_client_put(). */
+/* Returns a client of user @uid, as if the user had opened a file; the caller puts the client. */
 static struct pagoda_client *limits_client(struct pagoda_rig *rig, u32 uid)
 {
 	struct cred *cred = prepare_creds();
@@ -359,8 +359,8 @@ static void limits_fences(struct kunit *test)
 }
 
 /*
- * Fenced jobs of a user may hold half of the VRAM that other users' leave. The client is charged
- * for the largest number of pages granted, until its last fenced job has ended.
+ * Fenced jobs of a user may hold half of the VRAM that those of other users leave. The client is
+ * charged for the largest number of pages granted, until its last fenced job has ended.
  */
 static void limits_hold(struct kunit *test)
 {

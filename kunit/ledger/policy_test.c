@@ -630,8 +630,8 @@ static void policy_lanes(struct kunit *test)
 
 /*
  * A held item is no candidate, but stays a member of its lane. When it becomes a candidate again,
- * budget, priority, group or clean may have changed: the item joins another lane, or its lane
- * another row.
+ * its owner's budget, priority, group or cleanness may have changed: the item joins another lane,
+ * or its lane another row.
  */
 static void policy_held(struct kunit *test)
 {
