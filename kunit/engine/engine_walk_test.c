@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the GPU's walk of page tables: valid, invalid and malformed tables of every shape;
- * spaces, roots, permissions and pages of zeros; random tables.
+ * Tests of the GPU's walk of page tables: valid, invalid and malformed entries in tables of several
+ * shapes; spaces, roots, permissions and pages of zeros; random tables.
  */
 #include <linux/prandom.h>
 #include <linux/random.h>
@@ -65,8 +65,8 @@ static void walk_page_check(struct kunit *test, struct engine_fixture *fix,
 }
 
 /*
- * In every shape of tables, pages of every size and of every segment are translated to their
- * memory.
+ * In each of mmu_shapes, the pages in walk_pages, of all sizes and segments, are translated to
+ * their memory.
  */
 static void walk_pages_test(struct kunit *test)
 {
@@ -85,8 +85,8 @@ static void walk_pages_test(struct kunit *test)
 }
 
 /*
- * Pages that are neighbours in memory are one span, others aren't, and no span is longer than asked
- * for.
+ * Pages of one size at consecutive addresses are one span if their memory is contiguous and their
+ * flags are equal, else they aren't. No span is longer than asked for.
  */
 static void walk_coalesce_test(struct kunit *test)
 {
@@ -101,7 +101,7 @@ static void walk_coalesce_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, span.size, 0x1004);
 	KUNIT_ASSERT_EQ(test, mmu_span(fix, 0, 0, va + 0x3000, SZ_1M, RD, &span, NULL), 0);
 	KUNIT_EXPECT_EQ(test, span.size, 0x2000);
-	/* The pages are neighbours in the aperture, but their system pages aren't. */
+	/* The pages are consecutive in the aperture, but their system pages are in reverse. */
 	KUNIT_ASSERT_EQ(test, mmu_span(fix, 0, 0, va + 0x5000, SZ_1M, RD, &span, NULL), 0);
 	KUNIT_EXPECT_EQ(test, span.size, 0x1000);
 	KUNIT_ASSERT_EQ(test, mmu_span(fix, 0, 0, va + 2 * SZ_2M, SZ_1M, RD, &span, NULL), 0);
@@ -126,7 +126,7 @@ static void walk_invalid_one(struct kunit *test, struct engine_fixture *fix)
 			break;
 		mmu_expect_refused(test, fix, other, RD, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
 				   level, "invalid");
-		/* The second access gets the same fault from the TLB. */
+		/* The second access gets the same fault reason from the TLB. */
 		mmu_expect_refused(test, fix, other + 8, WR, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
 				   level, "invalid again");
 	}
@@ -137,8 +137,8 @@ static void walk_invalid_one(struct kunit *test, struct engine_fixture *fix)
 }
 
 /*
- * An access through an invalid entry, or in a space without a root, faults with address, access and
- * the level at which the walk ended.
+ * An access through an invalid entry, or in a space without a root, faults; the fault has the
+ * address, the access and the level at which the walk ended.
  */
 static void walk_invalid_test(struct kunit *test)
 {
@@ -180,7 +180,7 @@ static void walk_root_end_test(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va), fix->vram + 0x1000);
 }
 
-/* Each space has its own translations, and a space that doesn't exist faults. */
+/* Each space has its own translations; an access in a space that doesn't exist faults. */
 static void walk_space_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -221,7 +221,7 @@ static void walk_permission_test(struct kunit *test)
 }
 
 /*
- * The addresses of an entry with ZERO, at any level, read as zeros, and writes to them are dropped.
+ * Addresses translated by a valid entry with ZERO, at any level, read as zeros; writes are dropped.
  */
 static void walk_zero_test(struct kunit *test)
 {
@@ -313,7 +313,7 @@ static const struct walk_bad walk_bad[] = {
 	BAD(2, false, VRAM, TABLE, LARGE | ZERO),
 };
 
-/* A malformed entry faults as BAD_TABLE at its level, and isn't cached. */
+/* A malformed entry isn't cached; accesses fault with BAD_TABLE at the entry's level. */
 static void walk_bad_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -332,7 +332,7 @@ static void walk_bad_test(struct kunit *test)
 			*mmu_word(fix, 0, va, bad->level, bad->page_64k) = cpu_to_le64(bad->entry);
 			mmu_expect_refused(test, fix, va, RD, VIRTIO_PAGODA_FAULT_BAD_TABLE,
 					   bad->level, bad->what);
-			/* The entry isn't cached: corrected, it is used. */
+			/* The malformed entry wasn't cached: the corrected entry is used. */
 			mmu_map(fix, 1, va, SZ_4K, mmu_entry(VRAM, 0x1000, 0));
 			*mmu_word(fix, 0, va, bad->level, bad->page_64k) =
 				bad->level ? *mmu_word(fix, 1, va, bad->level, false) :
@@ -343,8 +343,8 @@ static void walk_bad_test(struct kunit *test)
 }
 
 /*
- * Entries that use a feature or page size that the device doesn't have, or memory that doesn't
- * exist, fault.
+ * Accesses fault through an entry that uses a feature or page size that the device doesn't have, or
+ * memory that doesn't exist.
  */
 static void walk_limits_test(struct kunit *test)
 {
@@ -372,8 +372,8 @@ static void walk_limits_test(struct kunit *test)
 }
 
 /*
- * If the tables of 4 KiB and of 64 KiB pages both have a valid entry for an address, all accesses
- * to the 64 KiB page are refused, also to its addresses that only one table has.
+ * With dual tables: if the tables of 4 KiB and of 64 KiB pages both have a valid entry for an
+ * address, all accesses to the 64 KiB page are refused, also where only one table has an entry.
  */
 static void walk_dual_test(struct kunit *test)
 {
@@ -405,13 +405,13 @@ static void walk_dual_test(struct kunit *test)
 	*mmu_word(fix, 0, va + 2 * SZ_2M, 1, true) = cpu_to_le64(mmu_entry(VRAM, 0, LARGE));
 	mmu_expect_refused(test, fix, va + 2 * SZ_2M, RD, VIRTIO_PAGODA_FAULT_BAD_TABLE, 1,
 			   "large in the second word");
-	/* A level-1 table with dual entries has two pages and is aligned to their size. */
+	/* A level-1 table with dual entries has two pages and must be aligned to their size. */
 	*mmu_word(fix, 0, va + SZ_1G, 2, false) = cpu_to_le64(mmu_entry(VRAM, TABLE + MMU_PAGE, 0));
 	mmu_expect_refused(test, fix, va + SZ_1G, RD, VIRTIO_PAGODA_FAULT_BAD_TABLE, 2,
 			   "misaligned table");
 }
 
-/* A bad root is refused and the old one stays; the number of entries limits the addresses. */
+/* A bad root is refused, and the previous one stays. Addresses beyond a root's entries fault. */
 static void walk_root_test(struct kunit *test)
 {
 	static const struct {
@@ -466,7 +466,7 @@ static u64 walk_random_word(struct rnd_state *random)
 
 	if (!kind)
 		return word;
-	/* Most words point into VRAM, half of all words into its memory for tables. */
+	/* Of eight words, about seven point into VRAM, four of these to VRAM for tables. */
 	word &= MMU_VRAM - 1 + (kind == 7 ? MMU_VRAM : 0);
 	word = ALIGN_DOWN(word, kind == 1 ? SZ_2M : kind == 2 ? SZ_64K : SZ_8K);
 	if (kind > 3)
@@ -530,8 +530,8 @@ static void walk_hostile_round(struct kunit *test, struct engine_fixture *fix,
 }
 
 /*
- * Random tables, many of which point to each other: nothing outside of the segments is read or
- * written (KASAN, guards), and every walk ends.
+ * Random tables, many entries of which point to such tables: nothing outside of the segments is
+ * read or written (KASAN, guards), and every walk ends.
  */
 static void walk_hostile_test(struct kunit *test)
 {
@@ -556,8 +556,8 @@ static void walk_hostile_test(struct kunit *test)
 }
 
 /*
- * A root can't have more entries than the bits of an address need, 256 with four levels: an update
- * of entries beyond is refused.
+ * An UPDATE_PAGE_TABLE of entries that its table can't have is refused: beyond 512 or, in a root,
+ * beyond what the bits of an address need, which is 256 with four levels.
  */
 static void walk_root_update_test(struct kunit *test)
 {

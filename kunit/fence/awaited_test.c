@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A test that the end of a job has only the awaited fences of the job's client tested, however many
- * fences of other clients are awaited.
+ * A test that at the end of a job only the awaited monitored fences that the job's client created
+ * are tested, however many fences of other clients are awaited.
  */
 #include "submit/submit_helpers.h"
 #include "vidmm/fence/internal.h"
@@ -36,15 +36,13 @@ static void awaited_fini(struct awaited_fence *fence)
 	pagoda_mfence_put(fence->mfence);
 }
 
-/* Stores 1 as the fence's value, as a job does that has no event sent. */
+/* Stores 1 as the fence's value, as a job does that sends no event. */
 static void awaited_store(struct awaited_fence *fence)
 {
 	WRITE_ONCE(*(u64 *)page_address(pagoda_mfence_bo(fence->mfence)->ttm.ttm->pages[0]), 1);
 }
 
-/*
- * Waits for the work item that tests fences; returns the number of its tests since the last call.
- */
+/* Waits for the work item that tests fences; returns how many were tested since the last call. */
 static u64 awaited_looked(struct pagoda_rig *rig)
 {
 	struct pagoda_mfences *mfences = rig->vidmm->mfences;
@@ -82,9 +80,7 @@ static void awaited_by_client(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 1ull, awaited_looked(rig));
 	KUNIT_EXPECT_EQ(test, 1u, mine.ended);
-	/*
-	 * A report that names no client: the awaited fences of all clients are tested, each once.
-	 */
+	/* A report that names no client: awaited fences of all clients are tested, each once. */
 	pagoda_mfences_changed(rig->vidmm, NULL);
 	KUNIT_EXPECT_EQ(test, (u64)MANY, awaited_looked(rig));
 	for (i = 0; i < MANY; i++)

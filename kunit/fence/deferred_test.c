@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of pagoda_deferred_settle() and pagoda_deferred_cancel() while another thread has the
- * queue's worker run again and again; and of pagoda_deferred_settle() when flushes don't wait for
- * the worker, which another thread is just queueing.
+ * queue's worker run again and again; and of pagoda_deferred_settle() when its first two flushes
+ * return at once, as while another thread is just queueing the worker.
  */
 #include <kunit/static_stub.h>
 #include <linux/completion.h>
@@ -68,7 +68,7 @@ static void deferred_settles(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, pagoda_deferred_settle(&world->queue));
 		unmade += atomic_read(&world->made) != n + 1;
 		/*
-		 * The next round adds the item again: wait until the queue has removed and put it.
+		 * The next round adds the item again: wait until the worker has removed and put it.
 		 */
 		pagoda_deferred_wait_room(&world->queue, 1);
 		flush_delayed_work(&world->queue.work);
@@ -81,8 +81,8 @@ static void deferred_settles(struct kunit *test)
 }
 
 /*
- * After pagoda_deferred_cancel() the queue has no item, however often another thread had its worker
- * run meanwhile.
+ * After pagoda_deferred_cancel() the queue has no item, however often another thread has the
+ * queue's worker run during the call.
  */
 static void deferred_cancels(struct kunit *test)
 {
@@ -113,8 +113,8 @@ static void deferred_cancels(struct kunit *test)
 }
 
 /*
- * A queue with an item, whose first two flushes return at once, as while another thread is just
- * queueing the worker. @value is the wait of the item for a value of @fence;
+ * A queue, the first two flushes of which return at once, as while another thread is just queueing
+ * the worker; and its item, which waits for @value, a wait for a value of @fence.
  * &pagoda_deferred_ops.make of the item returns when @go is completed.
  */
 struct race_world {
@@ -146,8 +146,8 @@ static const struct pagoda_deferred_ops race_ops = {
 };
 
 /*
- * Replaces pagoda_deferred_flush(): returns at once in the first two calls; from the third on lets
- * the item be made, runs the worker and waits for it.
+ * Replaces pagoda_deferred_flush(): returns at once in the first two calls; from the third on
+ * completes @go, runs the worker and waits for the end of that run.
  */
 static void race_flush(struct pagoda_deferred *queue)
 {
@@ -164,7 +164,7 @@ static void race_value_came(struct pagoda_mfence_wait *wait, int error)
 {
 }
 
-/* Returns a queue with an item that waits for value 1 of a fence, whose value is 0. */
+/* Returns a world with an item in the queue, which waits for value 1 of a fence; its value is 0. */
 static struct race_world *race_create(struct kunit *test)
 {
 	struct race_world *world = test_zalloc(test, sizeof(*world));
@@ -187,7 +187,7 @@ static struct race_world *race_create(struct kunit *test)
 
 /*
  * Calls pagoda_deferred_settle() with race_flush() in place of pagoda_deferred_flush(), and expects
- * that the item has nevertheless been made on return. Ends the queue and drops the fence.
+ * that on return the item has been made all the same. Ends the queue and drops the fence.
  */
 static void race_settle(struct race_world *world)
 {
@@ -211,8 +211,8 @@ static void race_signal(struct race_world *world)
 }
 
 /*
- * The item's value has come, and a run of the worker, for which the first two flushes don't wait,
- * is making the item: pagoda_deferred_settle() waits for the item.
+ * The value that the item waits for has come, and a run of the worker, for which the first two
+ * flushes don't wait, makes the item: pagoda_deferred_settle() waits until the item is made.
  */
 static void deferred_settles_unflushed(struct kunit *test)
 {
@@ -224,8 +224,8 @@ static void deferred_settles_unflushed(struct kunit *test)
 }
 
 /*
- * A run of the worker found the item held up, and then its value came: what that run found is
- * outdated. pagoda_deferred_settle() waits for a new run, although the first two flushes don't.
+ * A run of the worker found the item held up, and then the value came for which the item waits.
+ * pagoda_deferred_settle() doesn't return for what that run found, but waits for a new run.
  */
 static void deferred_settles_outdated(struct kunit *test)
 {
@@ -234,7 +234,7 @@ static void deferred_settles_outdated(struct kunit *test)
 	flush_delayed_work(&world->queue.work);
 	KUNIT_ASSERT_NE(test, 0u, READ_ONCE(world->queue.held_up));
 	cancel_delayed_work_sync(&world->queue.work);
-	/* The value comes without a kick: no run of the worker finds it before the call. */
+	/* The value comes without a kick: no run finds the value before the call below. */
 	spin_lock_irq(&world->fence->lock);
 	pagoda_mfence_write(world->fence, 1);
 	spin_unlock_irq(&world->fence->lock);
@@ -243,8 +243,8 @@ static void deferred_settles_outdated(struct kunit *test)
 }
 
 /*
- * If the item stays held up, pagoda_deferred_settle() returns after a run of the worker that began
- * within the call has found that.
+ * If the item stays held up, pagoda_deferred_settle() returns once a run of the worker that began
+ * during the call has found the item held up.
  */
 static void deferred_settles_held_up(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What programs see of a monitored fence: a mapping that can only be read; and the error with which
- * all waits for the fence end when the device is unplugged.
+ * waits for a fence with NO_MAX_ON_RESET end when the device is unplugged.
  */
 #include "rig/map.h"
 
@@ -10,7 +10,7 @@ static struct pagoda_mfence *seen_fence(struct pagoda_rig *rig, u32 flags, u64 v
 	return test_ok(rig->test, pagoda_mfence_create(rig->vidmm, rig->client, flags, value));
 }
 
-/* A program can read a fence's value but never make its mapping writable. */
+/* A program can map a fence's value only for reading, and can't make the mapping writable later. */
 static void fence_seen_is_read_only(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -32,7 +32,7 @@ static void fence_seen_is_read_only(struct kunit *test)
 	pagoda_mfence_put(mfence);
 }
 
-/* A wait, and how it ended: number of calls of its function, and the last error. */
+/* A wait, and how it ended: number of calls of its function, and the error of the last call. */
 struct seen_wait {
 	struct pagoda_mfence_wait wait;
 	u32 calls;
@@ -48,8 +48,8 @@ static void seen_wait_ended(struct pagoda_mfence_wait *wait, int error)
 }
 
 /*
- * When the device is unplugged, each of several waits for larger values of a fence with
- * NO_MAX_ON_RESET ends with -ENODEV.
+ * When the device is unplugged, each of several waits for larger values than a fence with
+ * NO_MAX_ON_RESET has ends once, with -ENODEV.
  */
 static void fence_seen_ends_all_waits(struct kunit *test)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Monitored fences: their values, waits for them, and what a lost device does to both. */
+/* Monitored fences: their values, waits for them, and what a reset or unplug does to both. */
 #include <kunit/test.h>
 #include <linux/kthread.h>
 #include <linux/prandom.h>
@@ -50,7 +50,7 @@ static int fence_promise_error(struct pagoda_mfence *mfence, u64 value)
 	return PTR_ERR_OR_ZERO(pagoda_mfence_promise(mfence, value));
 }
 
-/* A wait, and how it ended: number of calls of its function, and the last error. */
+/* A wait, and how it ended: number of calls of its function, and the error of the last call. */
 struct fence_watch {
 	struct pagoda_mfence_wait wait;
 	u32 calls;
@@ -77,7 +77,7 @@ static void fence_watch(struct kunit *test, struct fence_watch *watch,
 
 /*
  * The GPU stores a promised value wherever the fence's page is by then; each time the page comes or
- * goes a notice tells the device. A value that isn't larger than the last promised one is refused.
+ * goes a notice tells the device. A value that isn't larger than all before can't be promised.
  */
 static void fence_signalled_by_paging(struct kunit *test)
 {
@@ -128,7 +128,7 @@ static u32 fence_pick(struct fence_random *r, u32 count)
 	return prandom_u32_state(&r->rnd) % count;
 }
 
-/* Returns a value close to the fence's, on either side, or far above it. */
+/* Returns a value close to the current value of the fence, on either side, or far above it. */
 static u64 fence_pick_value(struct fence_random *r, u32 fence)
 {
 	u64 value = r->value[fence];
@@ -147,7 +147,7 @@ static u64 fence_pick_value(struct fence_random *r, u32 fence)
 	}
 }
 
-/* Signals a random fence by the GPU, by the CPU, or without an event. Only fence 0 may rewind. */
+/* Signals a random fence by the GPU or the CPU, or stores to fence 0, which alone may rewind. */
 static void fence_random_signal(struct fence_random *r)
 {
 	struct kunit *test = r->rig->test;
@@ -186,7 +186,7 @@ static void fence_random_signal(struct fence_random *r)
 	KUNIT_EXPECT_EQ(test, r->value[fence], fence_value(r->mfence[fence]));
 }
 
-/* Each wait has ended exactly if its value has been reached since the wait began. */
+/* Expects each wait to have ended, once and without error, exactly if the fence has its value. */
 static void fence_random_check(struct fence_random *r, u32 step)
 {
 	u32 i;
@@ -223,8 +223,8 @@ static void fence_random_watch(struct fence_random *r)
 }
 
 /*
- * Random signals and waits: a wait is called back once, as soon as its value is reached, and not
- * before.
+ * Random signals and waits: the function of a wait is called once, as soon as the wait's value is
+ * reached, and not before.
  */
 static void fence_waits_end_exactly(struct kunit *test)
 {
@@ -237,7 +237,7 @@ static void fence_waits_end_exactly(struct kunit *test)
 	for (i = 0; i < RANDOM_FENCES; i++)
 		r->mfence[i] = fence_make(r->rig, i ? 0 : DRM_PAGODA_FENCE_ALLOW_REWIND, 0);
 	memset(r->watches, -1, sizeof(r->watches));
-	/* The page of fence 1 is evicted now and then, while no wait holds the fence. */
+	/* The page of fence 1 is evicted now and then, while the fence isn't held. */
 	for (i = 0; i < RANDOM_STEPS; i++) {
 		r->rig->loses_events = fence_pick(r, 2);
 		if (fence_pick(r, 3))
@@ -343,8 +343,8 @@ static void fence_any_and_all(struct kunit *test)
 }
 
 /*
- * NO_SIGNAL forbids signals by the CPU and NO_WAIT waits by the CPU (-EPERM); a list with such a
- * fence has no effect.
+ * A CPU's signal of a fence with NO_SIGNAL, and a wait for a fence with NO_WAIT, fail (-EPERM). A
+ * list with such a fence has no effect.
  */
 static void fence_forbidden(struct kunit *test)
 {
@@ -376,7 +376,7 @@ static void fence_forbidden(struct kunit *test)
 	PAGODA_PROVES(C183);
 }
 
-/* If one fence of a list can't be given its value, none is (-EINVAL). */
+/* If one fence of a list can't get its value, no fence of the list gets its value (-EINVAL). */
 static void fence_signal_all_or_none(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -390,7 +390,7 @@ static void fence_signal_all_or_none(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_mfences_signal(rig->vidmm, list, 2));
 	KUNIT_EXPECT_EQ(test, 3ull, fence_value(rewinds));
 	KUNIT_EXPECT_EQ(test, 6ull, fence_value(grows));
-	/* A value that the CPU signalled can't be promised any more. */
+	/* A value that the CPU stored can't be promised any more, as the fence may not rewind. */
 	KUNIT_EXPECT_EQ(test, -EINVAL, fence_promise_error(grows, 6));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&grows->holds));
 	pagoda_mfence_put(grows);
@@ -428,7 +428,7 @@ static void fence_never_goes_back(struct kunit *test)
 	pagoda_mfence_put(rewinds);
 }
 
-/* The page can't be evicted while a wait or a promise holds the fence, and can otherwise. */
+/* A fence's page can't be evicted while a wait or a promise holds the fence, and can otherwise. */
 static void fence_page_stays_while_held(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -459,8 +459,8 @@ static void fence_page_stays_while_held(struct kunit *test)
 }
 
 /*
- * When the device is lost, waits end by the maximum value, but for fences with NO_MAX_ON_RESET.
- * After the reset a fence has the last value that it was signalled with.
+ * When the device is lost, fences show the maximum value, which ends all waits, except fences with
+ * NO_MAX_ON_RESET. After the reset a fence has the value from before, or that stored since.
  */
 static void fence_reset_releases(struct kunit *test)
 {
@@ -482,7 +482,7 @@ static void fence_reset_releases(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 5ull, fence_value(stays));
 	fence_watch(test, &watch[2], max, 100);
 	KUNIT_EXPECT_EQ(test, 1u, watch[2].calls);
-	/* The device executed the signal all the same, so its value counts. */
+	/* The device executed the signal all the same, so the value 7 counts. */
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, -EINVAL, fence_signal(rig, max, 7));
 	KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, max, 8));
@@ -508,8 +508,8 @@ static void fence_reset_releases(struct kunit *test)
 }
 
 /*
- * When the device is unplugged, promised values are stored all the same. Other waits end by the
- * maximum value, or with -ENODEV if the fence was created with NO_MAX_ON_RESET.
+ * When the device is unplugged, promised values are stored all the same. Waits for other values end
+ * by the maximum value, or with -ENODEV if the fence was created with NO_MAX_ON_RESET.
  */
 static void fence_unplug_releases(struct kunit *test)
 {
@@ -554,8 +554,8 @@ static void fence_unplug_releases(struct kunit *test)
 }
 
 /*
- * The work before a signal fails on the device and on the CPU: the promised value is stored all the
- * same.
+ * The paging before a signal fails on the device, and the CPU can't do it: the promised value is
+ * stored all the same, by the CPU.
  */
 static void fence_promise_outlives_failure(struct kunit *test)
 {
@@ -644,8 +644,8 @@ static void fence_sync(struct pagoda_sync *sync, struct pagoda_mfence *mfence, u
 }
 
 /*
- * A list has waited long enough when each value that it waits for was reached once. Its promises
- * are kept by pagoda_syncs_signal(), or else taken back by pagoda_syncs_put().
+ * pagoda_syncs_look() returns true once each value that a list waits for was reached. Promises of
+ * the list are kept by pagoda_syncs_signal(), or else taken back by pagoda_syncs_put().
  */
 static void fence_in_syncs(struct kunit *test)
 {
@@ -692,8 +692,8 @@ static void fence_in_syncs(struct kunit *test)
 }
 
 /*
- * A fence can't be closed (-EBUSY) while a wait is for a larger value than the fence has. A closed
- * fence accepts no new wait.
+ * A fence can't be closed (-EBUSY) while any wait, unless of a group that is over, is for a larger
+ * value than the fence has. A closed fence accepts no new wait.
  */
 static void fence_keeps_its_id(struct kunit *test)
 {

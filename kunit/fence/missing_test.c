@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A test of queues of deferred work that miss a point: a client with many such queues doesn't hold
- * up other clients.
+ * A test of queues of deferred work that miss a point: a client with many such queues doesn't delay
+ * other clients.
  */
 #include <kunit/static_stub.h>
 #include "submit/submit_helpers.h"
@@ -27,8 +27,8 @@ static void missing_pause(void)
 }
 
 /*
- * pagoda_missing_kick() walks a client's queues in slices, without the lock of all clients in
- * between. pagoda_missing_came() doesn't take that lock at all.
+ * pagoda_missing_kick() walks those queues of a client that miss a point in slices, without
+ * &pagoda_missing.lock in between. pagoda_missing_came() doesn't take that lock at all.
  */
 static void missing_in_slices(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of promised points of a timeline: the order in which they get their fences, and the cost of
- * a promise if there are many.
+ * Tests of promised points of a timeline: the order in which these points get their fences, and the
+ * cost of a promise among many.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/ktime.h>
@@ -38,7 +38,7 @@ static void points_world_end(struct points_world *w)
 	drm_syncobj_put(w->syncobj);
 }
 
-/* Returns the last point that the timeline has a fence for, as a waiter finds it; 0 = none. */
+/* Returns the last point of the timeline that has a fence; 0 = none. */
 static u64 points_last(const struct points_world *w)
 {
 	struct dma_fence *fence = drm_syncobj_fence_get(w->syncobj);
@@ -67,7 +67,7 @@ static void points_in_order(struct kunit *test)
 		pagoda_point_promise(w.rig->vidmm, w.point[promised[i]]);
 	points_signal(&w, 3);
 	points_signal(&w, 1);
-	/* Point 6 wasn't promised, as for work that is submitted at once. */
+	/* Point 6 wasn't promised before, as for work that is submitted at once. */
 	points_signal(&w, 5);
 	KUNIT_EXPECT_EQ(test, 0ull, points_last(&w));
 	points_signal(&w, 0);
@@ -80,8 +80,8 @@ static void points_in_order(struct kunit *test)
 }
 
 /*
- * Promises of 60000 points, in descending order but for the first, take less than LIMIT: their cost
- * doesn't grow with the number of points, but for a logarithm. All points get their fences.
+ * Promises of 60000 points, the smallest first, then in descending order, take less than LIMIT: the
+ * cost of a promise grows as the logarithm of their number. All points get their fences.
  */
 static void points_are_many(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests that operations which move, free, discard, clear or write an allocation's memory are
- * executed only after all fences in the allocation's reservation, of each usage, have signalled.
+ * executed only after a fence in the allocation's reservation, of any usage, has signalled.
  */
 #include <linux/delay.h>
 #include <linux/dma-resv.h>
@@ -13,7 +13,7 @@
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 #define PAGES		9
-/* Times that a test looks, a millisecond or two apart, whether anything was executed too early. */
+/* Times that a test looks, 1 to 2 ms apart, whether any operation was executed too early. */
 #define LOOKS		5
 
 /*
@@ -56,7 +56,7 @@ static struct dma_fence *wait_attach(struct kunit *test, struct pagoda_bo *bo,
 	return fence;
 }
 
-/* Returns the number of executed operations on an allocation's memory. */
+/* Returns the number of executed copies, fills, discards, MAPs and UNMAPs of an allocation. */
 static u32 wait_operations(struct pagoda_rig *rig, u64 id)
 {
 	return pagoda_rig_count(rig, pagoda_rig_copy_op(rig), id) +
@@ -66,7 +66,7 @@ static u32 wait_operations(struct pagoda_rig *rig, u64 id)
 	       pagoda_rig_count(rig, VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT, id);
 }
 
-/* A thread that moves or closes the allocation, because the call may wait for the fence itself. */
+/* Argument of a thread that moves, closes or releases an allocation, and may have to wait. */
 struct waiter {
 	struct kunit *test;
 	struct pagoda_bo *bo;
@@ -80,7 +80,7 @@ static int waiter_run(void *data)
 	struct waiter *waiter = data;
 
 	/*
-	 * With the test set, the static stubs apply: fences of the test count as jobs with a place.
+	 * With the test set, rig_is_queued() applies: the test's fences count as jobs with a place.
 	 */
 	current->kunit_test = waiter->test;
 	if (waiter->step->to < 0)
@@ -131,7 +131,7 @@ static void wait_one(struct pagoda_rig *rig, const struct wait_step *step,
 	pagoda_rig_close(waiter.bo);
 }
 
-/* Each kind of move, and closing, waits for fences of each usage. */
+/* Each kind of move, and closing, is executed only after a fence of any usage has signalled. */
 static void wait_for_usages(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -152,9 +152,9 @@ static int releaser_run(void *data)
 }
 
 /*
- * For want of memory TTM waits for a shared reservation instead of a dying allocation's own. No
- * fence in the shared one says that the aperture still maps the pages, so pagoda_move_release()
- * waits for the unmap.
+ * If memory is short, TTM waits for a shared reservation instead of a dying allocation's own. The
+ * fence of the unmap from the aperture isn't in the shared one, so pagoda_move_release() waits for
+ * the unmap.
  */
 static void wait_for_shared_unmap(struct kunit *test)
 {
@@ -321,7 +321,7 @@ static void wait_for_act(struct pagoda_rig *rig, const struct wait_act *act,
 	pagoda_rig_settle_freed(rig);
 }
 
-/* Discarding, clearing and a debugger's write wait for fences of each usage, too. */
+/* Discards, clears and a debugger's writes, too, are executed only after a fence of any usage. */
 static void wait_for_acts(struct kunit *test)
 {
 	const struct pagoda_rig_options blind = { .no_window = true, .mode = test->param_value };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Budgets: the rule compared with a model and with numbers found by hand; what a client wants and
- * uses compared with another model. Tests with the driver's allocations and of denied requests are
- * in budget_use_test.c.
+ * uses compared with another model. Tests with the driver's allocations and requests are in
+ * budget_use_test.c.
  */
 #include <linux/rbtree.h>
 #include <linux/sizes.h>
@@ -284,7 +284,7 @@ static void budget_lends(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, m->budgets.pool[LOCAL] >> PAGE_SHIFT, 960ull);
 	for (i = 0; i < 3; i++)
 		model_join(m, i);
-	/* Clients that want nothing don't count. */
+	/* Clients that want and reserve nothing don't lower other clients' budgets. */
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, local_budget(m, i) >> PAGE_SHIFT, 960ull);
 	/*
@@ -302,7 +302,7 @@ static void budget_lends(struct kunit *test)
 	local_want(m, 1, 500);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 480ull);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 2) >> PAGE_SHIFT, 320ull);
-	/* A reservation is its client's, used or not. */
+	/* A reservation lowers other clients' budgets, whether or not it is used. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&m->clients[2], LOCAL, 360 * PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, local_budget(m, 2) >> PAGE_SHIFT, 320ull);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 300ull);
@@ -397,8 +397,8 @@ static void want_check(struct want_model *m)
 }
 
 /*
- * A random request for @more bytes of each group: pagoda_budget_denied() returns what the client
- * would want beyond its budgets of those groups that the request asks for.
+ * pagoda_budget_denied(), asked for random numbers of bytes, returns what the client would want
+ * beyond its budgets of those groups whose number isn't 0.
  */
 static void want_deny(struct want_model *m, struct rnd_state *rnd)
 {
@@ -416,8 +416,8 @@ static void want_deny(struct want_model *m, struct rnd_state *rnd)
 }
 
 /*
- * Moves an allocation, which changes no budget; or has it wanted or given up, which changes no
- * budget if the allocation was that before.
+ * Moves an allocation, which changes no budget; or sets whether the allocation is wanted, which
+ * changes no budget if that was so before.
  */
 static void want_step(struct want_model *m, struct rnd_state *rnd)
 {
@@ -440,8 +440,8 @@ static void want_step(struct want_model *m, struct rnd_state *rnd)
 }
 
 /*
- * Allocations move, and are wanted and given up, at random: usage, wants and denied bytes are those
- * of the model.
+ * Allocations move, and become wanted or unwanted, at random: usage, wants and denied bytes are
+ * those of the model.
  */
 static void budget_wants_random(struct kunit *test)
 {

@@ -81,7 +81,7 @@ static void budget_usage_moves(struct kunit *test)
 	u32 i;
 
 	PAGODA_PROVES(C165);
-	/* An allocation that was never resident counts nowhere. */
+	/* An allocation that was never resident counts in no group's usage. */
 	usage_expect(rig, vram, 0);
 	for (i = 0; i < ARRAY_SIZE(bos); i++)
 		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[i]));
@@ -93,7 +93,7 @@ static void budget_usage_moves(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[2]));
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[2], DRM_PAGODA_OFFER_LOW));
 	usage_expect(rig, vram + 11 * PAGE_SIZE, 20 * PAGE_SIZE);
-	/* A discarded allocation counts nowhere. */
+	/* A discarded allocation counts in no group's usage. */
 	KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[2]));
 	usage_expect(rig, vram, 20 * PAGE_SIZE);
 	swap_out_all(rig);
@@ -138,7 +138,7 @@ static void budget_usage_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, usage_of(rig->client, NON_LOCAL), 0ull);
 }
 
-/* Page tables that are evicted don't count as usage until they come back. */
+/* Page tables that are evicted don't count as usage of VRAM until they come back. */
 static void budget_usage_evicted_tables(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -224,7 +224,7 @@ static void budget_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].total, 8 * PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].resident, 0ull);
 	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].purgeable, 0ull);
-	/* Only what is resident can be active. */
+	/* Only a resident allocation counts as active. */
 	memset(memory, 0, sizeof(memory));
 	fence = pagoda_test_fence(test);
 	pagoda_rig_add_fence(test, idle->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
@@ -254,7 +254,7 @@ static u64 fdinfo_number(struct kunit *test, const char *text, const char *key, 
 	return number;
 }
 
-/* Returns what a program reads from the fdinfo of a file with handles of the allocations. */
+/* Returns what fdinfo shows of a file of the rig's client that has handles of the allocations. */
 static const char *fdinfo_read(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_device *pagoda = test_zalloc(rig->test, sizeof(*pagoda));
@@ -279,7 +279,7 @@ static const char *fdinfo_read(struct pagoda_rig *rig, struct pagoda_bo **bos, u
 	return text;
 }
 
-/* fdinfo shows the client's figures in the units that it names. */
+/* fdinfo shows the client's numbers, in KiB. */
 static void budget_fdinfo(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -332,8 +332,8 @@ struct deny_test {
 };
 
 /*
- * Has another client reserve so much that the rig's client may want @budget more allocations and a
- * half.
+ * Has another client reserve so much that the rig's client may want @budget more allocations, and
+ * half of one, within its budget.
  */
 static struct deny_test deny_begin(struct kunit *test, u32 budget)
 {
@@ -407,7 +407,7 @@ static void deny_refused(struct deny_test *t, u32 first, u32 count, u64 over)
 
 /*
  * A request with DENY_OVERBUDGET that exceeds the budget fails with -ENOMEM, has no effect, and
- * says by how much.
+ * reports by how many bytes.
  */
 static void budget_denies(struct kunit *test)
 {
@@ -419,12 +419,12 @@ static void budget_denies(struct kunit *test)
 	deny_refused(&t, 0, 12, 3 * one + half);
 	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 0, 6, DENY));
 	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
-	/* An allocation that is already on the residency list asks for nothing more. */
+	/* An allocation that is already on the residency list adds nothing to what is wanted. */
 	deny_refused(&t, 3, 6, half);
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
 	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
 	deny_refused(&t, 11, 1, half);
-	/* Without the flag no request is refused; the excess is reported. */
+	/* Without the flag a request may exceed the budget; EVICT reports by how much. */
 	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 8, 2, 0));
 	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
 	deny_refused(&t, 11, 1, 2 * one + half);
@@ -443,8 +443,8 @@ static void budget_denies(struct kunit *test)
 }
 
 /*
- * An accepted request counts as wanted before its allocations are resident, and not again when they
- * are.
+ * Allocations of an accepted request count as wanted before they are resident, and not again when
+ * they are.
  */
 static void budget_denies_ahead(struct kunit *test)
 {
@@ -452,7 +452,7 @@ static void budget_denies_ahead(struct kunit *test)
 	const u64 half = PAGES / 2 * PAGE_SIZE;
 	u64 value;
 
-	/* The pager blocks at the first allocation until its reservation is unlocked. */
+	/* The pager blocks at the first allocation until the dma_resv is unlocked. */
 	dma_resv_lock(t.bos[0]->ttm.base.resv, NULL);
 	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 0, 5, DENY));
 	KUNIT_ASSERT_NE(test, t.last.value, 0ull);
@@ -472,8 +472,8 @@ static void budget_denies_ahead(struct kunit *test)
 
 /*
  * A request finds no place for its last allocations before the dma_resv of another allocation,
- * which fills VRAM, is unlocked: all allocations of the request count as wanted from the call on,
- * and only once.
+ * which fills most of VRAM, is unlocked: all allocations of the request count as wanted from the
+ * call on, and only once.
  */
 static void budget_counts_once(struct kunit *test)
 {
@@ -501,8 +501,8 @@ static void budget_counts_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 6, 2, DENY));
 	KUNIT_EXPECT_EQ(test, wanted_by(t.rig->client), wanted + 8 * one);
 	/*
-	 * Evicted and requested again, the allocations are part of two requests and become resident
-	 * once.
+	 * The last two allocations are evicted and requested again: two requests name them, but
+	 * they count as wanted once.
 	 */
 	KUNIT_EXPECT_EQ(test, 0, deny_evict(&t, 6, 2));
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 6, 2, DENY));
@@ -518,8 +518,8 @@ static void budget_counts_once(struct kunit *test)
 }
 
 /*
- * An allocation isn't wanted any more after EVICT, even if its MAKE_RESIDENT request hasn't had its
- * turn yet.
+ * An allocation isn't wanted any more after EVICT, even if the pager hasn't executed the
+ * MAKE_RESIDENT request yet.
  */
 static void budget_wants_no_longer(struct kunit *test)
 {
@@ -539,7 +539,7 @@ static void budget_wants_no_longer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, usage_of(t.rig->client, LOCAL), usage_counted(t.rig, TTM_PL_VRAM));
 	KUNIT_EXPECT_FALSE(test, in_vram(t.bos[2]));
 	deny_refused(&t, 2, 7, one / 2);
-	/* The residency list is dropped before the request's turn: nothing new is wanted. */
+	/* The residency list is emptied before the request is executed: no more is wanted. */
 	dma_resv_lock(t.bos[2]->ttm.base.resv, NULL);
 	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
 	pagoda_require_forget_all(t.rig->client);

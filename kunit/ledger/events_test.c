@@ -68,8 +68,8 @@ static void events_end(struct events_test *t)
 
 /*
  * Waits until the work items have reported events of the device and changes of budgets, the latter
- * without PAGODA_BUDGET_PERIOD between two looks. The first flush waits for a look that is running:
- * the look would set the time of the next one after that was cleared.
+ * without PAGODA_BUDGET_PERIOD between two looks. The first flush waits for a running look, which
+ * otherwise might set @next after it was cleared here.
  */
 static void events_settle(struct events_test *t)
 {
@@ -81,7 +81,7 @@ static void events_settle(struct events_test *t)
 	flush_delayed_work(&all->budgets);
 }
 
-/* Reads at most @room events; returns their number or a negative errno. */
+/* Reads at most @room events of a listener; returns their number, 0 at the end, or an errno. */
 static int events_read(struct events_test *t, u32 ear, struct drm_pagoda_event *events, u32 room)
 {
 	void __user *memory = (void __user *)t->memory;
@@ -118,7 +118,7 @@ static void events_expect(struct events_test *t, u32 ear, u32 type, u64 count, u
 	KUNIT_EXPECT_EQ_MSG(t->test, value, event.value, "listener %u, type %u", ear, type);
 }
 
-/* No listener reads an event other than BUDGET_CHANGED, which other clients' wants cause. */
+/* Expects no listener to read any event but BUDGET_CHANGED, which other clients' wants cause. */
 static void events_expect_silence(struct events_test *t)
 {
 	struct drm_pagoda_event events[8];
@@ -164,7 +164,7 @@ static void events_evicted_reaches_all(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, in_vram(both));
 	for (i = 0; i < EARS; i++)
 		events_expect(&t, i, DRM_PAGODA_EVENT_EVICTED, 1, BYTES);
-	/* The allocation is on one client's list only. */
+	/* This allocation is on one client's list only. */
 	mine = events_bring(&t, t.rig->client);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_trim(t.rig->vidmm, U64_MAX));
 	KUNIT_ASSERT_FALSE(test, in_vram(mine));
@@ -180,8 +180,8 @@ static void events_evicted_reaches_all(struct kunit *test)
 }
 
 /*
- * Lost content is reported to the client that made the allocation, a reset to all clients, once
- * each.
+ * Lost content is reported, once, to the listeners of the client that made the allocation; resets
+ * are reported to the listeners of all clients.
  */
 static void events_losses_reach_all(struct kunit *test)
 {
@@ -204,7 +204,7 @@ static void events_losses_reach_all(struct kunit *test)
 	for (i = 0; i < EARS; i++) {
 		struct drm_pagoda_event event = events_one(&t, i, DRM_PAGODA_EVENT_DEVICE_LOST);
 
-		/* A work item may have seen both resets at once. */
+		/* The work item may have seen both resets at once. */
 		KUNIT_EXPECT_GE(test, event.count, 1ull);
 		KUNIT_EXPECT_LE(test, event.count, 2ull);
 		KUNIT_EXPECT_EQ(test, 3ull, event.value);
@@ -223,8 +223,8 @@ static void events_evict_one(struct events_test *t, struct pagoda_bo *bo)
 }
 
 /*
- * Number and bytes of EVICTED add up until a listener reads them, for each listener by itself, and
- * start over then.
+ * For each listener by itself, number and bytes of EVICTED add up until the listener reads them,
+ * and start over then.
  */
 static void events_evicted_adds_up(struct kunit *test)
 {
@@ -273,7 +273,7 @@ static u64 events_over(struct pagoda_client *client)
 	return info.wanted > info.budget ? info.wanted - info.budget : 0;
 }
 
-/* Reserves all that is available, or nothing. */
+/* Has a client reserve all VRAM that is available for that, or none. */
 static void events_reserve(struct events_test *t, struct pagoda_client *client, bool all)
 {
 	struct pagoda_budget_info info;
@@ -373,7 +373,7 @@ static void events_between_peek_and_consume(struct kunit *test)
 
 #define CROWD		16u
 #define EACH		3u
-/* Of an allocation: two allocations are more than a share, all together nearly twice VRAM. */
+/* Pages of each allocation: two are more than a client's share, all are nearly twice VRAM. */
 #define CROWD_PAGES	40u
 
 static struct pagoda_bo *events_make_for(struct events_test *t, struct pagoda_client *client,
@@ -592,7 +592,7 @@ static void events_end_with_the_device(struct kunit *test)
 	events_end(&t);
 }
 
-/* A listener that joins when the device is gone, or never used again, reads the end. */
+/* A listener that joins when the device is gone, or never used again, reads only the end. */
 static void events_join_after_the_device(struct kunit *test)
 {
 	struct events_test t = events_make(test);
@@ -608,7 +608,7 @@ static void events_join_after_the_device(struct kunit *test)
 	events_end(&t);
 }
 
-/* A listener whose file has ended is told of no event, whatever happens to client or device. */
+/* Expects a listener whose file has ended to read no event, whatever happens after the end. */
 static void events_expect_none(struct events_test *t, u32 ear)
 {
 	struct drm_pagoda_event event;

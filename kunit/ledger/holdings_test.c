@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests that what clients and the driver hold of a segment is all of the segment's usage, whatever
- * happens to allocations.
+ * Tests that what clients hold of a segment, and the driver for no client, is together what TTM
+ * counts as the segment's usage, whatever happens to allocations.
  */
 #include <drm/drm_file.h>
 #include "queue/queue_helpers.h"
@@ -48,8 +48,8 @@ static void holdings_expect(struct pagoda_rig *rig)
 }
 
 /*
- * Page tables, save areas, code, and an allocation in each segment are held by their client, and
- * when moves are done the client holds what its budget is charged for.
+ * Page tables in segments, save areas, code, and an allocation in VRAM and one in the aperture are
+ * held by their client. When moves are done the client holds what its budget is charged for.
  */
 static void holdings_at_rest(struct kunit *test)
 {
@@ -80,8 +80,8 @@ static void holdings_at_rest(struct kunit *test)
 }
 
 /*
- * The VRAM of an allocation that was moved away, or closed, while jobs use it is held until the
- * jobs' fence signals.
+ * The VRAM of an allocation that was moved away, or closed, while jobs use the allocation is held
+ * until the jobs' fence signals.
  */
 static void holdings_in_flight(struct kunit *test)
 {
@@ -113,7 +113,7 @@ static void holdings_in_flight(struct kunit *test)
 }
 
 /*
- * A client that is gone holds the place of its last allocation until the allocation's fence
+ * A client whose file is closed holds the place of its last allocation until the allocation's fence
  * signals.
  */
 static void holdings_of_a_closed_client(struct kunit *test)
@@ -143,8 +143,8 @@ static void holdings_of_a_closed_client(struct kunit *test)
 }
 
 /*
- * Imported memory in the aperture is held by no client before the first handle, and then by the
- * client that has this handle.
+ * Imported memory in the aperture is held by no client before the first handle is opened, and then
+ * by the client that has this handle.
  */
 static void holdings_of_imports(struct kunit *test)
 {

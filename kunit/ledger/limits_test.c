@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits of clients and users: their values, a user's share of what others left, and that every
- * charge is undone, whatever happens to the client's file. The ABI is tested in
+ * Limits of clients and users: their values, a user's share of what other users left, and that
+ * every charge is undone, whatever happens to the client's file. The ABI is tested in
  * selftests/cases/limits_test.c.
  */
 #include <linux/cred.h>
@@ -18,7 +18,7 @@
 #define ANN	1001u
 #define BOB	1002u
 
-/* Opens a file as user @uid; the caller ends with pagoda_client_put(). */
+/* Returns a client of user @uid, as if the user had opened a file; the caller puts the client. */
 static struct pagoda_client *limits_client(struct pagoda_rig *rig, u32 uid)
 {
 	struct cred *cred = prepare_creds();
@@ -75,7 +75,7 @@ static const struct limits_case limits_cases[] = {
 	  -EMFILE },
 };
 
-/* All files of a user count together, and other users' files don't count. */
+/* Counts of all clients of a user add up; those of other users' clients don't count. */
 static void limits_user(struct pagoda_rig *rig, const struct limits_case *c)
 {
 	u32 n, count = c->user / c->client;
@@ -94,7 +94,7 @@ static void limits_user(struct pagoda_rig *rig, const struct limits_case *c)
 	KUNIT_EXPECT_EQ(rig->test, c->error, limits_charge(ann[n], c->limit, 1));
 	KUNIT_EXPECT_EQ(rig->test, 0, limits_charge(bob, c->limit, c->client));
 	limits_uncharge(bob, c->limit, c->client);
-	/* A charge that one file gives back is room for a charge of another file of the user. */
+	/* After a charge of one client is undone another client of the user can be charged. */
 	limits_uncharge(ann[0], c->limit, c->client);
 	KUNIT_EXPECT_EQ(rig->test, 0, limits_charge(ann[n], c->limit, c->client));
 	limits_uncharge(ann[n], c->limit, c->client);
@@ -107,7 +107,7 @@ static void limits_user(struct pagoda_rig *rig, const struct limits_case *c)
 	pagoda_client_put(bob);
 }
 
-/* For each limit, a charge beyond the client's or the user's limit fails with the limit's error. */
+/* For each of limits_cases, a charge beyond the client's or user's limit fails with its error. */
 static void limits_of_users(struct kunit *test)
 {
 	const struct pagoda_rig_options options = {};
@@ -148,7 +148,7 @@ static void limits_halves(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, PAGODA_RIG_SPACES - 1, at);
 	/*
-	 * The address space of a VM that Ann destroys is for a new user: Ann still has more than
+	 * The address space of a VM that Ann destroys goes to a new user: Ann still has more than
 	 * half of what the others left.
 	 */
 	vmt_drop(vms[0]);
@@ -163,7 +163,7 @@ static void limits_halves(struct kunit *test)
 }
 
 /*
- * Pages pinned for other devices and for fences count together, over all files of a user: a user
+ * Pages pinned for other devices and for fences count together, over all clients of a user: a user
  * may have half of what other users left of a quarter of RAM.
  */
 static void limits_pinned_pages(struct kunit *test)
@@ -259,7 +259,7 @@ static void limits_jobs_of_a_client(struct kunit *test)
 	pagoda_rig_hold(rig, 0, true);
 	KUNIT_EXPECT_EQ(test, 0, submit_empty(client, NULL));
 	KUNIT_EXPECT_EQ(test, -EBUSY, submit_empty(client, NULL));
-	/* Wait for the engine to have the job, or its context would cancel it. */
+	/* Wait for the engine to have the job: destroying the context would cancel it before. */
 	while (READ_ONCE(rig->engines[0].nr_ring) < 1)
 		fsleep(100);
 	pagoda_context_destroy(client->context);
@@ -324,7 +324,7 @@ static void limits_listeners(struct kunit *test)
 }
 
 /*
- * A fence is charged once while it is held, however often, also after its client's file was closed.
+ * A held fence is charged once, however many holds it has, also after the client's file was closed.
  */
 static void limits_fences(struct kunit *test)
 {
@@ -359,8 +359,8 @@ static void limits_fences(struct kunit *test)
 }
 
 /*
- * Fenced jobs of a client may hold half of the VRAM that other users leave. The client is charged
- * for the largest number of pages granted, until its last fenced job has ended.
+ * Fenced jobs of a user may hold half of the VRAM that those of other users leave. The client is
+ * charged for the largest number of pages granted, until its last fenced job has ended.
  */
 static void limits_hold(struct kunit *test)
 {

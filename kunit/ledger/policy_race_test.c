@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The victim policy against plain LRU on patterns of uses, and the cost of a victim. */
+/* The victim policy against plain LRU on patterns of uses, and the time that a pick takes. */
 #include <kunit/test.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -15,7 +15,7 @@
  * The policy and plain LRU with the same VRAM and the same uses. All items have one size. @lru:
  * items that plain LRU has in VRAM, the longest unused first. @order: all items, the last used
  * first. @known: an item was used before; its first use counts as no move. @distrusted: the policy
- * gave up predictions at some time.
+ * distrusted its predictions at some time.
  */
 struct race {
 	struct pagoda_policy policy;
@@ -135,7 +135,7 @@ static void race_lately(struct kunit *test, struct race *race, u32 count)
 	}
 }
 
-/* A program that knows what the policy evicted and uses the latest used of these items. */
+/* Uses, each time, the last used of the items that the policy doesn't have in VRAM. */
 static void race_adversary(struct kunit *test, struct race *race, u32 count)
 {
 	u32 n;
@@ -148,8 +148,8 @@ static void race_adversary(struct kunit *test, struct race *race, u32 count)
 }
 
 /*
- * Items used in a cycle of which three quarters fit: at least a quarter has to move, plain LRU
- * moves all, and the policy moves less than 2/5 of that.
+ * Items used in a cycle of which three quarters fit into VRAM: at least a quarter has to move,
+ * plain LRU moves all, and the policy moves less than 2/5 of that.
  */
 static void race_beats_lru(struct kunit *test)
 {
@@ -172,8 +172,8 @@ static void race_harms_nobody(struct kunit *test)
 }
 
 /*
- * A program that defies predictions makes the policy give them up, each time for longer: the policy
- * moves at most 2 % more than plain LRU.
+ * A program that defies predictions makes the policy use plain LRU, each time for longer: the
+ * policy moves at most 2 % more than plain LRU.
  */
 static void race_falls_back(struct kunit *test)
 {
@@ -187,8 +187,8 @@ static void race_falls_back(struct kunit *test)
 }
 
 /*
- * Expects the policy's account of a use to be what the policy and plain LRU moved, unless the
- * account was just begun anew.
+ * Expects the policy's account of a use (@behind, @lru_moved) to be what the policy and plain LRU
+ * moved, unless judge() has just reset the account.
  */
 static void race_check_account(struct kunit *test, struct race *race, const struct race *before)
 {
@@ -225,7 +225,7 @@ static void race_knows_lru(struct kunit *test)
 	}
 }
 
-/* Predictions that were given up are used again after they have become right. */
+/* Predictions that were distrusted are used again later, and stay in use if they are right. */
 static void race_trusts_again(struct kunit *test)
 {
 	struct race *race = race_make(test, SET * 3 / 4, 0);
@@ -301,8 +301,8 @@ static void cost_fill(struct cost *cost, u32 count)
 }
 
 /*
- * Returns the nanoseconds in which PICKS victims are picked, none of them cached, and leave VRAM.
- * Then they are used again.
+ * Returns the nanoseconds in which PICKS victims are picked, with empty caches at first, and leave
+ * VRAM. Then they are used again.
  */
 static u64 cost_round(struct cost *cost, u8 round)
 {
@@ -341,9 +341,9 @@ static void cost_free(void *cost)
 }
 
 /*
- * With a hundred times as many candidates a victim may cost MOST times as much, because of cache
- * misses, which no test can exclude. A scan of all candidates would cost over a hundred times as
- * much.
+ * With a hundred times as many candidates a pick may take MOST times as long, because of cache
+ * misses, which no test can exclude. A scan of all candidates would take over a hundred times as
+ * long.
  */
 static void race_flat_cost(struct kunit *test)
 {

@@ -22,9 +22,9 @@ struct few_item {
 #define GROUPS	4
 
 /*
- * A policy and some items, one page each unless said otherwise; they are in VRAM once used. All are
- * in the first group at first, which has no owner. The second group is of the first owner, the
- * third and fourth of the second.
+ * A policy and some items, one page each unless said otherwise; items are in VRAM once used. All
+ * items are in the first group at first, which has no owner. The second group is of the first
+ * owner, the third and fourth of the second.
  */
 struct policy_few {
 	struct pagoda_policy policy;
@@ -40,7 +40,7 @@ static bool few_is_busy(struct pagoda_policy_item *item)
 }
 
 /*
- * Returns a policy whose clock is @clock. Its VRAM is so large that predictions are never given up;
+ * Returns a policy with clock @clock, and VRAM so large that predictions are never distrusted;
  * classes are those of small VRAM.
  */
 static struct policy_few *few_make(struct kunit *test, u64 clock)
@@ -68,7 +68,7 @@ static void few_use(struct policy_few *few, u32 first, u32 count)
 		pagoda_policy_use(&few->policy, &few->items[first].base);
 }
 
-/* Lets time pass: another item uses so many pages and is no candidate afterwards. */
+/* Advances the clock by @pages: the last item is used so often, and is no candidate afterwards. */
 static void few_pass_time(struct policy_few *few, u32 pages)
 {
 	struct pagoda_policy_item *other = &few->items[FEW - 1].base;
@@ -178,7 +178,7 @@ static void policy_offers(struct kunit *test)
 	few_expect(test, few, (const int[]){ 1, 5, 0, 6, 3, 2, 4, 7 }, 8);
 }
 
-/* An offer that is taken back: a priority that was set meanwhile takes effect. */
+/* After RECLAIM a residency priority takes effect that was set while the item was offered. */
 static void policy_reclaim(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -191,7 +191,7 @@ static void policy_reclaim(struct kunit *test)
 	few_expect(test, few, (const int[]){ 3, 0, 1, 2 }, 4);
 }
 
-/* Priorities that differ too little are equal, and recency decides. */
+/* Residency priorities of one priority step are equal, and recency decides. */
 static void policy_fine_priorities(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -221,8 +221,8 @@ static void policy_ties(struct kunit *test)
 }
 
 /*
- * An item that is expected to be used much later goes first, although it is busy and the other item
- * is idle and clean.
+ * A busy item that is expected to be used much later goes first, although the other item is idle
+ * and clean.
  */
 static void policy_ties_end(struct kunit *test)
 {
@@ -251,8 +251,8 @@ static void policy_ties_near(struct kunit *test)
 }
 
 /*
- * If it isn't known whether items are used again, a clean one costs a third of a dirty one: it goes
- * before the dirty one unless it was used three times as recently.
+ * If it isn't known whether items are used again, the eviction of a clean one costs a third: the
+ * clean one goes before a dirty one that was last used less than three times as long ago.
  */
 static void policy_clean(struct kunit *test)
 {
@@ -274,8 +274,8 @@ static void policy_clean(struct kunit *test)
 }
 
 /*
- * Of items with the same intervals, a clean one goes before a dirty one whose next use is less than
- * an interval later: the dirty one would be copied once more in each interval.
+ * Of items with the same intervals, a clean one goes before a dirty one whose next use is later by
+ * less than an interval: the dirty one would be copied once more in each interval.
  */
 static void policy_clean_interval(struct kunit *test)
 {
@@ -298,7 +298,7 @@ static void policy_clean_interval(struct kunit *test)
 
 /*
  * Of dirty items with the same intervals, one that was written once goes before one that is written
- * at each use and is due a little later: the former is clean when it comes back.
+ * at each use and is due a little later: the former is probably clean when it comes back.
  */
 static void policy_clean_seldom(struct kunit *test)
 {
@@ -320,10 +320,7 @@ static void policy_clean_seldom(struct kunit *test)
 	few_expect(test, few, (const int[]){ 0, 1 }, 2);
 }
 
-/*
- * An item that becomes clean while it is a candidate is picked first, although many dirty
- * candidates were used before it.
- */
+/* A candidate that becomes clean is picked first, although many dirty ones were used earlier. */
 static void policy_clean_hidden(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -358,8 +355,8 @@ static void policy_clean_costs(struct kunit *test)
 }
 
 /*
- * An item that plain LRU would evict counts as a copy by plain LRU only if the item was written
- * since it came to VRAM.
+ * An item that plain LRU would evict counts as a copy by plain LRU, unless the item was clean when
+ * it came to VRAM and wasn't written since.
  */
 static void policy_clean_lru(struct kunit *test)
 {
@@ -377,7 +374,7 @@ static void policy_clean_lru(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, few->policy.lru_moved, 1);
 }
 
-/* For visible room only visible items are picked, by priority. */
+/* With NEED_VISIBLE only visible items are picked, by priority. */
 static void policy_visible(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -446,7 +443,7 @@ static void policy_distrusts(struct kunit *test)
 	few_expect(test, few, (const int[]){ 0, 1, 2, 3, 4, 5, 6, 7 }, 8);
 }
 
-/* An item that wasn't used when expected isn't waited for any longer: it goes first. */
+/* An item that wasn't used when expected counts as unlikely to be used soon: it goes first. */
 static void policy_overdue(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -538,7 +535,7 @@ static bool crossing_is_busy(struct pagoda_policy_item *item)
 }
 
 /*
- * An owner with thousands of candidates has one lane for those that are alike, and only lanes
+ * An owner with thousands of candidates that are alike has a single lane for them, and only lanes
  * change their places when the owner gets over its budget.
  */
 static void policy_crossing(struct kunit *test)
@@ -633,8 +630,8 @@ static void policy_lanes(struct kunit *test)
 
 /*
  * A held item is no candidate, but stays a member of its lane. When it becomes a candidate again,
- * budget, priority, group or clean may have changed: the item joins another lane, or its lane
- * another row.
+ * its owner's budget, priority, group or cleanness may have changed: the item joins another lane,
+ * or its lane another row.
  */
 static void policy_held(struct kunit *test)
 {
@@ -671,8 +668,8 @@ static void policy_held(struct kunit *test)
 }
 
 /*
- * Items with longer intervals don't hide one that is due later, nor one with a short interval that
- * is long overdue.
+ * Items with longer intervals don't hide an item that is due later, nor an item with a short
+ * interval that is long overdue.
  */
 static void policy_shorter(struct kunit *test)
 {
@@ -747,7 +744,7 @@ struct model_item {
 	u32 writes;
 };
 
-/* Most uses that queued jobs make at once. */
+/* Most uses by queued jobs that the model can hold. */
 #define QUEUED	32
 
 struct model_coming {
@@ -923,9 +920,10 @@ static bool model_is_busy(const struct model *model, const struct model_item *it
 
 /*
  * Returns whether an item is at an end of its lane at which a pick looks; with @behind, also if the
- * item is next to a busy item there. A pick looks at the first item, unless its next use is known,
- * or is predicted and not overdue; and at the last item, unless nothing is known of the next use.
- * If the lane is offered or unsorted, a pick looks at both.
+ * item is next to a busy one at such an end. A pick looks at the first item, unless that item's
+ * next use is known, or predicted and not overdue; and at the last item, unless no next use is
+ * known or predicted. In an offered lane, and in an unsorted one without known uses, a pick looks
+ * at both.
  */
 static bool model_is_at_end(const struct model *model, const struct model_item *it, bool behind)
 {
@@ -1011,7 +1009,7 @@ static void model_expect(struct kunit *test, struct model *model, int victim,
 	KUNIT_EXPECT_EQ(test, model_level(model, &model->items[victim]), level);
 	/*
 	 * A pick looks behind a busy item at a lane's end only if the pick asked whether that item
-	 * is busy, which depends on the best victim found before: both is right.
+	 * is busy, which depends on the best victim found before: either result is right.
 	 */
 	KUNIT_EXPECT_GE(test, model_merit(model, victim), best);
 	KUNIT_EXPECT_LE(test, model_merit(model, victim), highest);
@@ -1022,7 +1020,7 @@ static u64 model_last(const struct model_item *it)
 	return it->uses[it->nr_uses - 1];
 }
 
-/* Returns whether an item comes before the first one of its lane. */
+/* Returns whether an item comes before @first, the first item of its lane. */
 static bool model_is_before(const struct model *model, const struct model_item *it,
 			    const struct model_item *first)
 {
@@ -1134,8 +1132,8 @@ static void model_change(struct model *model, u32 n, struct rnd_state *random)
 }
 
 /*
- * Queues a job that uses an item; does nothing if QUEUED uses are queued, or if the item was never
- * used.
+ * Queues a job that uses an item; does nothing if the next slot for a queued use is taken, or if
+ * the item was never used.
  */
 static void model_queue(struct model *model, u32 n)
 {
@@ -1157,9 +1155,7 @@ static void model_queue(struct model *model, u32 n)
 		model_relink(model, it);
 }
 
-/*
- * Ends the queued use in slot @n modulo QUEUED, if there is one; slot nr_coming has the oldest use.
- */
+/* Ends the use in slot @n modulo QUEUED, if any; slot nr_coming modulo QUEUED has the oldest. */
 static void model_forget(struct model *model, u32 n)
 {
 	struct model_coming *coming = &model->coming[n % QUEUED];
@@ -1250,8 +1246,8 @@ static void few_queue(struct policy_few *few, u32 n, struct pagoda_policy_coming
 }
 
 /*
- * Of items that queued jobs list, the item that is used last goes first; items that queued jobs
- * don't list go before these.
+ * Of items that queued jobs list, the item whose first queued use is latest goes first; items that
+ * queued jobs don't list go before these.
  */
 static void policy_queued(struct kunit *test)
 {
@@ -1363,7 +1359,8 @@ static void policy_queued_late(struct kunit *test)
 }
 
 /*
- * Only items of the group that has queued jobs are known not to be used before these jobs are done.
+ * Of items that queued jobs don't list, only those of the group that has these jobs are known not
+ * to be used before the jobs are done.
  */
 static void policy_queued_groups(struct kunit *test)
 {

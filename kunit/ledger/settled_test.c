@@ -37,8 +37,8 @@ static bool settled_is(struct pagoda_rig *rig, struct pagoda_bo *bo)
 }
 
 /*
- * Returns whether a call that locks the reservation finds the allocation resident; such a call
- * settles the allocation if possible.
+ * Returns whether a call that locks the reservation finds that MAKE_RESIDENT has nothing to do;
+ * such a call settles the allocation if possible.
  */
 static bool settled_is_made(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
@@ -56,7 +56,7 @@ static void settled_make(struct pagoda_rig *rig, struct pagoda_bo *bo)
 /* ---- Ends of being settled ----------------------------------------------------------- */
 
 /*
- * An allocation is settled only after its move has ended and a call that locks its reservation has
+ * An allocation is settled only after its move has ended and a call that locks the reservation has
  * found it resident.
  */
 static void settled_by_a_call(struct kunit *test)
@@ -110,15 +110,15 @@ static void end_loss(struct pagoda_rig *rig, struct pagoda_bo *bo)
 }
 
 /*
- * Marks the allocation as released: no client requires it, and it leaves only when its room is
- * needed.
+ * Marks the allocation as released, as if EVICT had taken it off the last residency list: it leaves
+ * VRAM only when its room is needed.
  */
 static void end_release(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	WRITE_ONCE(bo->wish.released, true);
 }
 
-/* Each of these events ends an allocation's being settled. */
+/* After each of ends[] an allocation isn't settled any more. */
 static void settled_until(struct kunit *test)
 {
 	static void (* const ends[])(struct pagoda_rig *rig, struct pagoda_bo *bo) = {
@@ -172,8 +172,8 @@ static void settled_with_addresses(struct kunit *test)
 /* ---- Lists ---------------------------------------------------------------------------- */
 
 /*
- * A run of settled allocations ends at an allocation that isn't on the list, is named twice or has
- * a full count. The counts of the run are right.
+ * A call that counts stops at an allocation that isn't on the list, is named twice or has a full
+ * count. The counts of allocations before that one are right.
  */
 static void settled_lists(struct kunit *test)
 {
@@ -197,13 +197,13 @@ static void settled_lists(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, MOST - 1, settled_look(rig, bos, MOST - 1, true, true));
 	for (i = 0; i < MOST - 1; i++)
 		KUNIT_EXPECT_EQ(test, 2u, pagoda_require_count(rig->client, bos[i]));
-	/* An allocation named twice ends the run, and a call that is undone leaves no count. */
+	/* A call stops at an allocation named twice; when undone it leaves no count. */
 	twice[0] = bos[0];
 	twice[1] = bos[1];
 	twice[2] = bos[0];
 	KUNIT_EXPECT_EQ(test, 2u, settled_look(rig, twice, 3, true, false));
 	KUNIT_EXPECT_EQ(test, 2u, pagoda_require_count(rig->client, bos[0]));
-	/* A count that can't be raised ends the run. */
+	/* A call stops at a count that can't be raised. */
 	bos[0]->wish.owned->count = U32_MAX;
 	KUNIT_EXPECT_EQ(test, 0u, settled_look(rig, bos, MOST - 1, true, true));
 	pagoda_client_drop_lists(rig->client);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Set a token bucket of the paging-traffic budget to states that don't depend on the clock. */
+/* Functions that set a token bucket of paging traffic to states that don't depend on the clock. */
 #ifndef PAGODA_KUNIT_TRAFFIC_HELPERS_H
 #define PAGODA_KUNIT_TRAFFIC_HELPERS_H
 
@@ -14,7 +14,7 @@ static inline void traffic_give(struct pagoda_traffic *traffic, s64 tokens)
 	spin_unlock(&traffic->lock);
 }
 
-/* Empties the bucket until the end of the test. */
+/* Gives the bucket so large a debt that it has no token until the end of the test. */
 static inline void traffic_hold(struct pagoda_traffic *traffic)
 {
 	traffic_give(traffic, S32_MIN);

@@ -78,7 +78,7 @@ static void traffic_two(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&one, START + SECOND / 255));
 }
 
-/* A caller whose time is older than that of the last call gets no tokens for it. */
+/* A call with an earlier time than that of the last call adds no tokens. */
 static void traffic_late(struct kunit *test)
 {
 	struct pagoda_traffic traffic;
@@ -92,8 +92,8 @@ static void traffic_late(struct kunit *test)
 }
 
 /*
- * A debt is paid exactly, to the token, and each call before the end of the wait prolongs it by a
- * nanosecond at most.
+ * A debt is paid exactly, to the token, and each call before the end of the wait prolongs the wait
+ * by a nanosecond at most.
  */
 static void traffic_debt(struct kunit *test)
 {
@@ -103,7 +103,7 @@ static void traffic_debt(struct kunit *test)
 	traffic_make(&traffic);
 	pagoda_traffic_spend(&traffic, 3 * BURST);
 	wait = pagoda_traffic_wait(&traffic, START);
-	/* Twice the burst, plus one token. */
+	/* Tokens of twice the burst, plus one. */
 	KUNIT_EXPECT_EQ(test, (2 * BURST + 1) * SECOND / RATE + 1, wait);
 	for (now = START; now < START + wait; now += 777, asked++)
 		if (!pagoda_traffic_wait(&traffic, now))
@@ -113,7 +113,7 @@ static void traffic_debt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, asked + 1, traffic.refused);
 }
 
-/* No more than @burst tokens are saved up. */
+/* No more than &pagoda_traffic.burst tokens are saved up. */
 static void traffic_full(struct kunit *test)
 {
 	struct pagoda_traffic traffic;
@@ -126,7 +126,7 @@ static void traffic_full(struct kunit *test)
 }
 
 /*
- * Without other traffic the rate is about the bandwidth; beside other traffic it is the share,
+ * Without other traffic the rate is 125 % of the bandwidth; beside other traffic it is the share,
  * until other traffic has stopped for a while, here a second.
  */
 static void traffic_others(struct kunit *test)
@@ -185,7 +185,7 @@ static void traffic_measures(struct kunit *test)
 	for (i = 0; i < 100; i++)
 		pagoda_bandwidth_measure(&bandwidth, SZ_8M, SECOND);
 	KUNIT_EXPECT_LT(test, atomic64_read(&bandwidth.rate), 2ll * SZ_8M);
-	/* Implausibly fast: completions that were reported late. */
+	/* Implausibly fast, as after completions that were reported late. */
 	for (i = 0; i < 4; i++) {
 		pagoda_bandwidth_measure(&bandwidth, SZ_8M, i);
 		KUNIT_EXPECT_LT(test, atomic64_read(&bandwidth.rate), 4ll * SZ_8M);

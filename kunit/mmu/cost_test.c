@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests that the cost that is announced to the stream is an upper bound for the operations that are
- * emitted, with patterns of mappings that take the most operations; and that an overrun, more
- * operations than announced, breaks nothing.
+ * emitted, with patterns of mappings that take the most operations; and what an overrun does, more
+ * operations than announced.
  */
 #include <kunit/static_stub.h>
 #include "../drivers/pagoda/mmu/internal.h"
@@ -16,14 +16,14 @@
 
 /* ---- Page tables ------------------------------------------------------------ */
 
-/* Mappings of consecutive pages, in this order in each period; the rest of a period is invalid. */
+/* Consecutive mappings, in this order in each period; the rest of a period is invalid. */
 struct cost_pattern {
 	const char *name;	/* for messages */
 	u32 period;	/* in pages */
 	u32 zeros;	/* pages that read as zeros */
-	u32 memory;	/* pages of memory, all in one piece */
-	u32 pages;	/* pages of memory, each in a piece of its own */
-	u32 window;	/* if not 0: only this many pages, repeated over the whole range */
+	u32 memory;	/* pages of memory, contiguous */
+	u32 pages;	/* pages of memory, none contiguous with the next */
+	u32 window;	/* pages of a window, which repeats over the whole range; 0: none */
 };
 
 static const struct cost_pattern patterns[] = {
@@ -57,7 +57,7 @@ static void maps_add(struct mmu_rig *rig, struct cost_maps *some, u32 page, u32 
 	struct pagoda_map *map = &some->maps[some->nr++];
 	u64 va = VA + page * (u64)SZ_4K, size = nr * (u64)SZ_4K;
 
-	/* Pages that are neighbours in the address space aren't neighbours in memory. */
+	/* Maps at consecutive addresses aren't contiguous in memory. */
 	*extent = (struct pagoda_map_extent) {
 		VIRTIO_PAGODA_SEGMENT_VRAM, SZ_512M + (page * 7 % PAGES) * (u64)SZ_4K, size,
 	};
@@ -124,9 +124,9 @@ static void unmap_all(struct mmu_rig *rig)
 }
 
 /*
- * Maps, evicts, restores, rebuilds, invalidates and unmaps a pattern; the rig expects no
- * transaction to emit more than its cost. The end of the test closes the space, with all pages
- * mapped.
+ * Maps a pattern, evicts, restores and rebuilds its tables, invalidates and unmaps the pattern; the
+ * rig expects no transaction to emit more than its cost. The end of the test closes the space, with
+ * the pattern mapped.
  */
 static void tables_run(struct kunit *test, const struct mmu_variant *variant,
 		       const struct cost_pattern *pattern)
@@ -159,8 +159,8 @@ static void cost_of_tables(struct kunit *test)
 }
 
 /*
- * An update of few entries never costs more than is announced while its values aren't known: page
- * addresses that grow, that shrink, in pairs, and far apart.
+ * An update of 1 to 40 entries never costs more than pagoda_cost_unknown() announces for unknown
+ * values: with page addresses that grow, that shrink, in pairs, and far apart.
  */
 static void cost_of_few_entries(struct kunit *test)
 {
@@ -231,8 +231,8 @@ static struct pagoda_submission *get_nothing(struct pagoda_queue *queue, struct 
 
 /*
  * Emits up to OPERATIONS fills of a page, none of them announced, which fill several buffers;
- * unless @memory, no buffer can be allocated for them. *@emitted receives the number of calls.
- * Returns the error of the last call.
+ * unless @memory, no buffer can be allocated for them. *@emitted receives the number of calls of
+ * pagoda_stream_emit(). Returns the error of the last call, or 0.
  */
 static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 {
@@ -249,7 +249,7 @@ static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 	if (!stream->reserve)
 		stream->reserve = test_ok(rig->test,
 					  pagoda_queue_get(stream->vidmm->queue, NULL, 0, 0));
-	/* Nothing is allocated under the stream's lock, so the reserve is made before. */
+	/* pagoda_stream_begin() takes the reserve, so only the overrun calls pagoda_queue_get(). */
 	if (!memory)
 		kunit_activate_static_stub(rig->test, pagoda_queue_get, get_nothing);
 	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL,

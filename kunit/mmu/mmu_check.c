@@ -7,7 +7,7 @@
 #include "paging/paging.h"
 #include "mmu_helpers.h"
 
-/* Returns an entry of the plain list: segment and address, protection, kind. */
+/* Returns an entry of the plain list: segment, address, protection (low bits), read-only, zeros. */
 static void *mmu_entry(u32 segment, u64 address, u64 flags, u64 protection, bool zero)
 {
 	u64 value = address | segment << 8 | (flags & PAGODA_PTE_READ_ONLY ? 2 : 0) |
@@ -16,7 +16,7 @@ static void *mmu_entry(u32 segment, u64 address, u64 flags, u64 protection, bool
 	return xa_mk_value(value | (protection & 0xfff) << 48);
 }
 
-/* A piece of the plain list; adjacent pages are found faster in an array. */
+/* Part of the plain list; adjacent pages are found faster in an array. */
 struct mmu_rig_piece {
 	void *page[512];
 };
@@ -38,7 +38,7 @@ static void **rig_page_slot(struct mmu_rig *rig, u32 space, u64 page, bool make)
 	return rig->piece ? &rig->piece->page[page % ARRAY_SIZE(rig->piece->page)] : NULL;
 }
 
-/* Returns the plain list's entry for a page, see mmu_entry(), or NULL if it isn't mapped. */
+/* Returns the plain list's entry for a page, see mmu_entry(), or NULL for an unmapped page. */
 void *mmu_rig_page(struct mmu_rig *rig, u32 space, u64 page)
 {
 	void **slot = rig_page_slot(rig, space, page, false);
@@ -67,7 +67,7 @@ void mmu_rig_forget_pages(struct mmu_rig *rig, u32 space)
 	rig->piece = NULL;
 }
 
-/* Enters into the plain list what a map does. */
+/* Enters the mappings that a map makes or removes into the plain list. */
 void mmu_rig_expect(struct mmu_rig *rig, u32 space, const struct pagoda_map *map)
 {
 	u64 window = map->window ?: map->size, nr, page, done;
@@ -94,7 +94,7 @@ void mmu_rig_expect(struct mmu_rig *rig, u32 space, const struct pagoda_map *map
 	}
 }
 
-/* What the device said of a page: fault reasons, and segment and address as in mmu_entry(). */
+/* What the device said of a page: fault reasons, segment and address as in mmu_entry(). */
 struct mmu_rig_seen {
 	u32 read;
 	u32 write;
@@ -122,8 +122,8 @@ static u32 rig_translate(struct mmu_rig *rig, struct pagoda_exec *exec, u32 spac
 }
 
 /*
- * Has the device translate an address, and sets @found to segment and address in the format of
- * mmu_entry(). Returns the fault's reason.
+ * Has the device translate an address, and sets *@found to segment and address in the format of
+ * mmu_entry(), or 0. Returns the fault reason, or 0.
  */
 u32 mmu_rig_access(struct mmu_rig *rig, u32 space, u64 va, u32 access, u64 *found)
 {
@@ -163,7 +163,10 @@ static void rig_look(struct mmu_rig *rig, u32 space, u64 page, u32 nr, struct mm
 	pagoda_shim_read_unlock(&rig->engine.translation);
 }
 
-/* Expects the driver's copies of the tables to say of a page what the plain list says. */
+/*
+ * Expects the driver's copy of a page's entry to be valid exactly if the plain list has the page,
+ * with the protection in the list unless the entry is for 2 MiB.
+ */
 static void rig_check_books(struct mmu_rig *rig, u32 space, u64 page)
 {
 	void *entry = mmu_rig_page(rig, space, page);
@@ -194,7 +197,7 @@ static void rig_check_page(struct mmu_rig *rig, u32 space, u64 page,
 				    "write: space %u va %#llx", space, va);
 }
 
-/* Expects the driver and the device to translate a range as the plain list says. */
+/* Expects the driver's tables and the device's translations of a range to match the plain list. */
 void mmu_rig_check(struct mmu_rig *rig, u32 space, u64 va, u64 size)
 {
 	u64 page, first = va / MMU_RIG_PAGE, end = (va + size) / MMU_RIG_PAGE;
@@ -203,7 +206,7 @@ void mmu_rig_check(struct mmu_rig *rig, u32 space, u64 va, u64 size)
 
 	for (page = first; page < end; page++)
 		rig_check_books(rig, space, page);
-	/* Once through cached translations, once through the tables. */
+	/* Once with the TLB as it is, once after dropping the range's cached translations. */
 	for (again = 0; again < 2; again++) {
 		for (page = first; page < end; page += nr) {
 			nr = min_t(u64, end - page, SEEN_PAGES);

@@ -218,8 +218,8 @@ static void edge_roots(struct kunit *test)
 }
 
 /*
- * If memory for a larger root can't be allocated, prepare returns -ENOMEM: the old root stays, no
- * other table is left, and no contexts are suspended.
+ * If memory for a larger root can't be allocated, prepare returns -ENOMEM: the root stays as it is,
+ * no new table is left, and no contexts are suspended.
  */
 static void edge_root_fails(struct kunit *test)
 {
@@ -296,8 +296,8 @@ static void edge_many_large(struct kunit *test)
 /* ---- Evicted tables ----------------------------------------------------------------- */
 
 /*
- * Addresses whose leaf table is evicted fault until the table is restored; meanwhile the entries of
- * the table can be copied.
+ * Addresses whose leaf table is evicted fault until the table is restored; the entries of an
+ * evicted table can be copied.
  */
 static void edge_evicted(struct kunit *test)
 {
@@ -425,9 +425,9 @@ static void edge_rebuild_large_root(struct kunit *test)
 /* ---- Allocations named by updates --------------------------------------------------- */
 
 /*
- * Expects the emitted updates that map addresses from @va to @va + @size in leaf tables to name
- * @allocation and the offset of their first address, which is @at for @va. Returns how many entries
- * these updates write.
+ * Expects the emitted updates of leaf tables that map addresses, of which the first is from @va to
+ * @va + @size, to name @allocation and the offset of that first address, which is @at for @va.
+ * Returns how many entries these updates write.
  */
 static u32 expect_quotes(struct mmu_rig *rig, u64 va, u64 size, u64 allocation, u64 at)
 {
@@ -487,8 +487,8 @@ static void edge_records(struct kunit *test)
 /* ---- Many tables ----------------------------------------------------------- */
 
 /*
- * A copy of 20 blocks with a mapped page each, more than one COPY_PAGE_TABLE_ENTRIES has ranges,
- * copies all of them.
+ * A copy of 20 blocks with a mapped page each copies all pages, by two COPY_PAGE_TABLE_ENTRIES,
+ * which have at most 16 ranges each.
  */
 static void edge_long_copy(struct kunit *test)
 {

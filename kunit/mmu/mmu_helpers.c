@@ -158,8 +158,8 @@ void mmu_rig_execute(struct mmu_rig *rig)
 }
 
 /*
- * Expects a flush of the paging space, which has all windows, between an update of the paging space
- * and any other operation (C72).
+ * Expects updates of the paging space, which has all windows, to be followed by a flush of that
+ * space before any other operation (C72).
  */
 static void rig_window(struct mmu_rig *rig, const struct pagoda_paging_op *op)
 {
@@ -338,8 +338,8 @@ static u8 *rig_address(struct mmu_rig *rig, u32 segment, u64 address)
 }
 
 /*
- * Returns the cookie of a space's root if @root, else of a random table below the root, found by
- * walking entries as the device does. Returns NULL if the space has no such table.
+ * Returns the cookie of a space's resident root if @root, else of a random table below the root,
+ * found by walking entries as the device does. Returns NULL if there is no such table.
  */
 void *mmu_rig_any_table(struct mmu_rig *rig, u32 space, bool root)
 {
@@ -415,7 +415,7 @@ int mmu_rig_rebuild(struct mmu_rig *rig, u32 space)
 	return ret;
 }
 
-/* Fills the tables of all spaces in VRAM with garbage that would translate as valid entries. */
+/* Fills all tables in VRAM, of any space, with garbage that would translate as valid entries. */
 void mmu_rig_scribble(struct mmu_rig *rig)
 {
 	unsigned long page;

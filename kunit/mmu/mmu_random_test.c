@@ -18,7 +18,7 @@
 #define MAX_EXTENTS	8
 #define MAX_MAPS	3
 
-/* Returns the first address of a zone: 0 is at low addresses, 1 spans 1 GiB, 2 is far away. */
+/* Returns the first address of a zone: 0 is low, 1 begins 2 MiB below 1 GiB, 2 is far away. */
 static u64 zone_base(const struct mmu_variant *variant, u32 zone)
 {
 	const u64 far = variant->levels == 2 ? 20ull * SZ_1G :
@@ -97,7 +97,7 @@ static void random_adl(struct mmu_rig *rig, struct random_map *random, struct pa
 	map->adl = &random->adl;
 }
 
-/* Gives one of three maps a window that repeats; the range may begin and end within the window. */
+/* Gives one of three maps, if large enough, a repeating window, shown from any of its pages on. */
 static void random_window(struct mmu_rig *rig, struct pagoda_map *map)
 {
 	u64 pages = map->size / SZ_4K, unit = random_unit(rig) / SZ_4K;
@@ -163,7 +163,7 @@ static void step_evict(struct mmu_rig *rig, u32 space)
 			pagoda_space_detach(rig->spaces[space]);
 		mmu_rig_evict(rig, space, table);
 	}
-	/* Half of the time mappings change while tables are evicted. */
+	/* Half of the time mappings are invalidated while tables are evicted. */
 	if (random_below(rig, 2))
 		step_invalidate(rig, space);
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_restore(rig, space));
@@ -185,7 +185,7 @@ static void step_copy(struct mmu_rig *rig, u32 space)
 				random_below(rig, half / unit / 2) * unit;
 		if (random_below(rig, 2))
 			continue;
-		/* The destination is up to 16 units above or below: both may overlap. */
+		/* The destination is up to 16 units above or below the source: both may overlap. */
 		copies[i].dst = copies[i].src + (1 + random_below(rig, 16)) * unit;
 		if (random_below(rig, 2))
 			swap(copies[i].src, copies[i].dst);

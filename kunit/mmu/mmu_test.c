@@ -55,8 +55,8 @@ static const struct mmu_seen *update_seen(struct mmu_rig *rig, u32 n)
 }
 
 /*
- * Contiguous memory, aligned to 2 MiB, is mapped by one level-1 entry per 2 MiB, without leaf
- * tables.
+ * Contiguous memory is mapped by one level-1 entry per 2 MiB, without leaf tables, if memory and
+ * virtual addresses are aligned to 2 MiB.
  */
 static void mmu_large(struct kunit *test)
 {
@@ -88,7 +88,7 @@ static void mmu_large(struct kunit *test)
 
 /*
  * Updates that map pages in leaf tables name the mapping's allocation, offset and DriverProtection;
- * all other updates name none.
+ * links to tables and the first updates of new tables name none.
  */
 static void mmu_quotes(struct kunit *test)
 {
@@ -140,8 +140,8 @@ static bool update_is_edge(struct mmu_rig *rig, u32 n, bool last)
 }
 
 /*
- * The first update of a table, with INITIAL, and the last one, with NOTIFY_EVICTION, make all
- * entries of the table invalid.
+ * The first update of a new table, with INITIAL, and the last one of a dropped table, with
+ * NOTIFY_EVICTION, make all entries of the table invalid.
  */
 static void mmu_first_and_last(struct kunit *test)
 {
@@ -183,7 +183,7 @@ static u32 flushes(struct mmu_rig *rig)
 	return mmu_rig_count(rig, VIRTIO_PAGODA_OP_FLUSH_TLB, 1);
 }
 
-/* A TLB flush follows only if valid entries changed, and covers just these. */
+/* If the TLB caches no invalid entries, only addresses of changed valid entries are flushed. */
 static void mmu_flushes(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -268,8 +268,8 @@ static void mmu_modes(struct kunit *test)
 }
 
 /*
- * When a 4 KiB page is mapped in a block with a table of 64 KiB entries, a table of 4 KiB entries
- * with the same mappings replaces that table, while contexts are suspended.
+ * Without dual PTEs, when a 4 KiB page is mapped in a block with a table of 64 KiB entries, a table
+ * of 4 KiB entries with the same mappings replaces that table, while contexts are suspended.
  */
 static void mmu_demotion(struct kunit *test)
 {
@@ -354,7 +354,7 @@ static u64 root_entries(struct mmu_rig *rig)
 	return root.entries;
 }
 
-/* With two levels of tables the root grows and shrinks with the highest address that is mapped. */
+/* With two levels of tables the root grows for a high address, and shrinks after its unmap. */
 static void mmu_root_resize(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -531,8 +531,8 @@ static void mmu_copy_by_cpu(struct kunit *test)
 }
 
 /*
- * A map with a window shows the window's pages again and again, from @first on, and no update
- * writes entries across the end of the window.
+ * A map with a window shows the window's pages again and again, from &pagoda_map.first on, and no
+ * update writes entries across the end of the window.
  */
 static void mmu_repeats(struct kunit *test)
 {
@@ -573,7 +573,7 @@ static void mmu_repeats(struct kunit *test)
 					       &found));
 		KUNIT_EXPECT_EQ(test, at[(1 + i) % 3] | VIRTIO_PAGODA_SEGMENT_VRAM << 8, found);
 	}
-	/* The parts around a hole stay as they were. */
+	/* The pages around an unmapped page stay as they were. */
 	unmap(rig, VA + SZ_4K, SZ_4K);
 	mmu_rig_check(rig, 1, VA, SZ_64K);
 	map.first = map.window;
@@ -620,8 +620,8 @@ static void mmu_copy_over_itself(struct kunit *test)
 }
 
 /*
- * table_free() of a dropped table gets the fence behind the flush, and pagoda_mmu_table_page()
- * finds the pages of the table until that fence has signalled.
+ * table_free() of a dropped table gets the fence that finish was given, and pagoda_mmu_table_page()
+ * finds the pages of the table while that fence hasn't signalled.
  */
 static void mmu_free_behind_flush(struct kunit *test)
 {

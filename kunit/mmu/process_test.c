@@ -57,7 +57,7 @@ static bool process_walk(struct pagoda_rig *rig, u64 va, u64 *entry, u64 *page)
 	return *entry & VIRTIO_PAGODA_PTE_VALID;
 }
 
-/* Returns the first address from @from on that the paging space maps, at most @to. */
+/* Returns the first address from @from on that the paging space maps; @to if none below @to is. */
 static u64 process_next_valid(struct pagoda_rig *rig, u64 from, u64 to)
 {
 	u64 entry, page;
@@ -166,9 +166,9 @@ static void process_count_emit(void *arg, struct pagoda_paging_op *op)
 }
 
 /*
- * With dual PTEs, pagoda_process_rebuild() also makes word 1 (for a table of 64 KiB entries) of all
- * unused level-1 entries invalid. Afterwards unmapping emits nothing for windows that were mapped
- * before.
+ * With dual PTEs, pagoda_process_rebuild() also makes word 1 of all level-1 entries invalid that
+ * lead to no table of 64 KiB entries. Afterwards unmapping emits nothing for windows that were
+ * mapped before.
  */
 static void process_rebuild_dual(struct kunit *test)
 {
@@ -510,7 +510,7 @@ static void process_table_windows(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, process_walk(rig, last + SZ_4K, &entry, &page));
 }
 
-/* Returns a one-page allocation in CPU-visible VRAM, filled with @byte; sets *@extent to it. */
+/* Returns a one-page allocation in CPU-visible VRAM, filled with @byte; *@extent is its memory. */
 static struct pagoda_bo *process_page(struct kunit *test, struct pagoda_rig *rig, u8 byte,
 				      struct pagoda_map_extent *extent)
 {

@@ -15,7 +15,7 @@
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define HERE		SZ_4M
-/* Pages of an allocation: in VRAM three blocks, of 8, 2 and 1 page. */
+/* Pages of an allocation: in VRAM three contiguous ranges, of 8, 2 and 1 page. */
 #define PAGES		11
 /* Jiffies for which a test waits to see that a blocked thread stays blocked. */
 #define LOOK		(HZ / 10)
@@ -69,8 +69,8 @@ static void busy_wait(struct pagoda_rig *rig, s64 times)
 
 /*
  * Expects that the reservation was locked in each build call of a TRANSFER, that calls without
- * AllocationIsIdle encoded nothing, and that there were @pieces calls with it, each with the
- * allocation idle.
+ * AllocationIsIdle encoded nothing, and that there were @pieces calls with AllocationIsIdle, each
+ * with the allocation idle.
  */
 static void busy_expect(struct kunit *test, struct pagoda_spy *spy, u32 pieces)
 {
@@ -88,7 +88,7 @@ static void busy_expect(struct kunit *test, struct pagoda_spy *spy, u32 pieces)
 			continue;
 		}
 		KUNIT_EXPECT_TRUE(test, note->idle);
-		/* The piece before used the allocation: the device must have executed it. */
+		/* The device must have executed the previous piece, which used the allocation. */
 		KUNIT_EXPECT_GE(test, note->executed, before);
 		before = note->seqno;
 		calls++;
@@ -97,8 +97,8 @@ static void busy_expect(struct kunit *test, struct pagoda_spy *spy, u32 pieces)
 }
 
 /*
- * AllocationIsIdle is set only after fences of every usage have signalled: the move waits for a
- * fence of whatever usage.
+ * AllocationIsIdle is set only when all fences in the allocation's reservation have signalled: the
+ * move waits for a fence of any usage.
  */
 static void contract_idle_of_any_usage(struct kunit *test)
 {
@@ -151,7 +151,7 @@ static void busy_let(struct pagoda_rig *rig, const struct pagoda_spy *spy)
 
 /*
  * If a move's pieces need the allocation idle, each piece is built only after the device has
- * completed the piece before, and the reservation stays locked meanwhile.
+ * completed the piece before, and the reservation stays locked all the time.
  */
 static void contract_idle_of_each_piece(struct kunit *test)
 {
@@ -223,7 +223,7 @@ static void contract_idle_keeps_jobs_out(struct kunit *test)
 	PAGODA_PROVES(C16);
 	KUNIT_EXPECT_EQ(test, 0, job.client->sent);
 	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(rig->engines[0].executed));
-	/* The move back to VRAM, for the job, needn't wait: it isn't tested here. */
+	/* The move back to VRAM, for the job, needn't wait until the allocation is idle. */
 	WRITE_ONCE(bo->content.needs_idle, false);
 	user_end(fence);
 	pagoda_worker_end(test, &mover);
@@ -236,7 +236,7 @@ static void contract_idle_keeps_jobs_out(struct kunit *test)
 	submit_client_end(job.client);
 }
 
-/* Fills all of VRAM, so that no block of it is known to hold zeros. */
+/* Writes all of VRAM, so that no range of VRAM is known to contain zeros. */
 static void make_dirty(struct pagoda_rig *rig)
 {
 	struct pagoda_bo *dirt = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lists of opcodes, each ended by 0: the operations for which a file has tests of some kind. A test
- * that covers another operation adds it to the list of the file. coverage_test.c fails, with the
- * operation's name, if an operation is in none of the lists of a kind.
+ * Lists of opcodes, each ended by 0: the operations for which a file has tests of some kind. When a
+ * test covers another operation, the list of the test's file gets the operation. coverage_test.c
+ * fails, with the operation's name, if an operation is in none of the lists of a kind.
  */
 #ifndef PAGODA_KUNIT_COVERAGE_H
 #define PAGODA_KUNIT_COVERAGE_H
@@ -19,7 +19,7 @@ extern const u32 pagoda_multipass_multipass[];
 extern const u32 pagoda_table_multipass[];
 extern const u32 pagoda_state_multipass[];
 
-/* Operations whose packets the engine is tested to refuse: malformed, or memory is unreachable. */
+/* Operations whose packets the engine is tested to refuse: malformed, or for unreachable memory. */
 extern const u32 pagoda_engine_faulted[];
 extern const u32 pagoda_context_faulted[];
 extern const u32 pagoda_swizzle_faulted[];

@@ -91,8 +91,8 @@ static void golden_coverage_test(struct kunit *test)
 
 /*
  * Each operation that may need several packets is tested with buffers of every size: all that have
- * a tail but INIT_CONTEXT_RESOURCE and UNMAP_MMU. All others are one packet, whatever the buffer,
- * which suite pagoda_paging tests.
+ * a tail except INIT_CONTEXT_RESOURCE and UNMAP_MMU. All others are one packet, whatever the
+ * buffer, which suite pagoda_paging tests.
  */
 static void multipass_coverage_test(struct kunit *test)
 {
