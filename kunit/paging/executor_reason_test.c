@@ -86,8 +86,8 @@ static void reason_check(struct pagoda_world *world, struct reason_packet *packe
 } while (0)
 
 /*
- * A packet is checked in this order: opcode, length, flags, then all else, such as features of the
- * device.
+ * The head of a packet is checked in this order: opcode, length, unknown flags. All else is checked
+ * later, such as whether the device has an MMU.
  */
 static void reason_head_test(struct kunit *test)
 {
@@ -103,8 +103,8 @@ static void reason_head_test(struct kunit *test)
 }
 
 /*
- * Memory of a packet is checked in this order: reserved fields, alignment and sizes, then the
- * segment, then the range in the segment.
+ * In fills, discards, accesses and fence signals, reserved fields are checked first, then alignment
+ * and sizes, the segment, the range in the segment; in INIT_CONTEXT_RESOURCE first the size.
  */
 static void reason_memory_test(struct kunit *test)
 {
@@ -187,7 +187,7 @@ static void reason_map(struct pagoda_world *world, struct reason_packet *p,
 
 /*
  * A map's own fields are checked before its runs, and the runs one after another, each with its
- * fields before its memory.
+ * fields before its memory; then the number of all pages. An unmap needs a dummy page.
  */
 static void reason_runs_test(struct kunit *test)
 {

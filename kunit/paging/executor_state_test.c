@@ -21,7 +21,7 @@
 #define SURFACE		(2 * PAGE)	/* address of surfaces in VRAM */
 #define ROOT		(30 * PAGE)	/* address of the root in VRAM */
 #define LEAF		(31 * PAGE)	/* address of the leaf table in VRAM */
-#define VA_PAGES	8		/* 0 - 3 show VRAM pages from 20 on, 4 - 7 system memory */
+#define VA_PAGES	8		/* 0 - 3: VRAM pages 20 - 23; 4 - 7: system pages 4 - 7 */
 
 /*
  * Engine and CPU executor, each with swizzling ranges, page tables of two levels and, after
@@ -321,8 +321,8 @@ static struct pagoda_paging_op executor_state_lock(const struct pagoda_layout *l
 }
 
 /*
- * A SPECIAL_LOCK_TRANSFER into VRAM fills the range's window and the surface; one out of VRAM
- * copies the content of the window, whatever the surface holds.
+ * SPECIAL_LOCK_TRANSFER into VRAM writes the swizzling range's window and the surface;
+ * SPECIAL_LOCK_TRANSFER out of VRAM copies the content of the window, not that of the surface.
  */
 static void lock_test(struct kunit *test)
 {
@@ -351,7 +351,7 @@ static void lock_test(struct kunit *test)
 	state_compare(s);
 	KUNIT_EXPECT_EQ(test, memcmp(s->cpu_ranges[1].window + PAGE, to->cpu_pages[1], PAGE), 0);
 	KUNIT_EXPECT_EQ(test, s->cpu_ranges[1].size, 0);
-	/* Without START a range isn't bound to a surface, and without END it stays bound. */
+	/* A copy in binds the range only with START, a copy out unbinds the range only with END. */
 	in.transfer.flags = VIRTIO_PAGODA_TRANSFER_END;
 	KUNIT_EXPECT_FALSE(test, state_try(s, &in));
 	in.transfer.flags = VIRTIO_PAGODA_TRANSFER_START;
@@ -364,8 +364,8 @@ static void lock_test(struct kunit *test)
 }
 
 /*
- * INIT_CONTEXT_RESOURCE initialises a save area alike in system memory and in VRAM, and is refused
- * for an address out of range.
+ * INIT_CONTEXT_RESOURCE initialises a save area in system memory or in VRAM, and is refused if the
+ * save area's VRAM range or GPU virtual addresses are out of range.
  */
 static void context_test(struct kunit *test)
 {
@@ -400,8 +400,8 @@ static void context_test(struct kunit *test)
 }
 
 /*
- * UPDATE_CONTEXT_ALLOCATION writes across neighbouring virtual pages in VRAM and in system memory,
- * and is refused if a page isn't mapped.
+ * UPDATE_CONTEXT_ALLOCATION writes across two neighbouring virtual pages, the first in VRAM and the
+ * second in system memory, and is refused if a page isn't mapped.
  */
 static void update_context_test(struct kunit *test)
 {
@@ -431,8 +431,8 @@ static void update_context_test(struct kunit *test)
 }
 
 /*
- * SIGNAL_MONITORED_FENCE writes a value to a virtual address; with FORWARD only a larger one than
- * there.
+ * SIGNAL_MONITORED_FENCE with VIRTUAL writes a value at a virtual address, with FORWARD only if the
+ * value is larger than the value at the address, and is refused for an unmapped address.
  */
 static void signal_virtual_test(struct kunit *test)
 {
@@ -573,8 +573,8 @@ static void executor_state_state_map(struct pagoda_state_world *s, u64 address, 
 }
 
 /*
- * With a device MMU, the pages that MAP_APERTURE_SEGMENT maps, and the dummy page, are named by
- * device addresses: both operations are refused if MAP_MMU hasn't mapped all these pages.
+ * With a device MMU, MAP_APERTURE_SEGMENT names its pages, and UNMAP_APERTURE_SEGMENT the dummy
+ * page, by device addresses: each is refused unless MAP_MMU has mapped all pages that it names.
  */
 static void executor_state_mmu_aperture_test(struct kunit *test)
 {

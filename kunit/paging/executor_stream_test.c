@@ -13,8 +13,8 @@
 #define PAGODA_STREAMS		400
 #define PAGODA_STREAM_OPS	12
 /*
- * Number of pages of system memory that may be mapped into the aperture: the first ones. Only other
- * pages are in lists that are copied from or to the aperture.
+ * Only the first PAGODA_MAPPABLE pages of system memory, and the dummy page, are mapped into the
+ * aperture. Page lists that are copied from or to the aperture have none of these pages.
  */
 #define PAGODA_MAPPABLE		20
 /*
@@ -27,9 +27,9 @@
 struct random_stream {
 	struct pagoda_world *world;
 	struct rnd_state rnd;
-	u32 generation;	/* of the mapping that was made last */
-	u32 ops;	/* operations in the buffer */
-	u32 built;	/* operations that were accepted */
+	u32 generation;	/* of the map operation that was drawn last */
+	u32 ops;	/* upper bound of the operations in the buffer */
+	u32 built;	/* operations that validation accepted */
 	u32 faults;	/* buffers that faulted */
 	u32 good;	/* buffers that succeeded */
 };
@@ -45,8 +45,8 @@ static bool random_chance(struct random_stream *s, u32 percent)
 }
 
 /*
- * Returns a list of @nr_pages neighbouring pages of system memory, all from @low to @high - 1:
- * contiguous, or with a few of them swapped.
+ * Returns a list of @nr_pages consecutive pages of system memory, all from @low to @high - 1:
+ * marked as contiguous, or an array in which up to four pairs of pages are swapped.
  */
 static const struct pagoda_adl *random_list(struct random_stream *s, u32 low, u32 high,
 					    u32 nr_pages)
@@ -91,8 +91,8 @@ static struct pagoda_side random_aperture(struct random_stream *s)
 }
 
 /*
- * Chooses source and destination. They have no memory in common but the dummy page; only two ranges
- * of VRAM may overlap, which validation refuses.
+ * Makes a random transfer. Source and destination have no memory in common, except that two ranges
+ * of VRAM may overlap: validation refuses such a transfer.
  */
 static void random_transfer(struct random_stream *s, struct pagoda_op_transfer *transfer)
 {
@@ -244,9 +244,9 @@ static struct pagoda_paging_op random_op(struct random_stream *s)
 }
 
 /*
- * Returns whether a byte of a packet may be damaged. Bytes of segments and of page numbers in
- * addresses may not: the packet could stay valid and name other memory for the engine, which
- * follows bus addresses, than for the CPU executor, which follows struct pages.
+ * Returns whether a byte of a packet may be damaged: not if the packet could stay valid and name
+ * another segment, or another page by its bus address. Such a packet names other memory for the
+ * engine, which follows bus addresses, than for the CPU executor, which follows struct pages.
  */
 static bool byte_may_change(const u8 *packet, u32 byte)
 {
@@ -308,13 +308,13 @@ static void random_submit(struct random_stream *s)
 	verdict = pagoda_world_submit(s->world);
 	s->faults += !verdict.good;
 	s->good += verdict.good;
-	s->ops = 1;	/* random_add() may be building one over several buffers */
+	s->ops = 1;	/* random_add() may go on with an operation in the next buffer */
 	pagoda_world_fresh(s->world, random_pick(s, 120, 1200));
 }
 
 /*
- * Builds an operation, unless validation refuses it, and submits each buffer that it fills; after a
- * fault in one buffer the rest of the operation is built all the same.
+ * Builds an operation, unless validation refuses it, and submits each buffer that the operation
+ * fills; after a fault in a buffer the rest of the operation is built all the same.
  */
 static void random_add(struct random_stream *s, const struct pagoda_paging_op *op)
 {

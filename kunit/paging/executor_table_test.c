@@ -4,9 +4,9 @@
  * CPU executor, which walk page tables in their own ways and must agree on memory and refusals.
  *
  * Space 0 uses 4 MiB of addresses; space 1 has no root. The tables of space 0 are in the first
- * pages of VRAM, but for one leaf table in system memory. Where virtual page v is mapped to system
- * memory, then to page v % 32 of it, so that the struct pages for the CPU executor are known in
- * advance.
+ * pages of VRAM, but for one leaf table in system memory. A virtual page v that is mapped to system
+ * memory other than that table is mapped to page v % 32 of system memory, so that the struct pages
+ * for the CPU executor are known in advance.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -24,7 +24,7 @@
 #define LEVEL1		(2 * PAGE)	/* two pages with dual PTEs */
 #define LEAF		(4 * PAGE)
 #define LEAF_64K	(5 * PAGE)
-#define FREE		16		/* first page of VRAM that isn't a table */
+#define FREE		16		/* first page of VRAM for data; no table is behind it */
 #define SYSTEM_LEAF	40		/* page of system memory that is a table */
 #define SYSTEM_PAGES	32
 #define VA_PAGES	1024
@@ -44,8 +44,8 @@ struct pagoda_table_world {
 };
 
 /*
- * Returns the page of system memory at a bus address, or NULL. Any page will do: a damaged entry
- * may point to any as if it was a table.
+ * Returns the page of system memory at a bus address, NULL for other addresses. Any page is found,
+ * not only SYSTEM_LEAF: a damaged entry may point to any page as if the page were a table.
  */
 static const void *world_table_page(void *context, u64 bus)
 {
@@ -81,7 +81,7 @@ static void do_update(struct pagoda_table_world *t, u32 level, u64 table, u32 fi
 	pagoda_world_do(t->world, &op, PAGODA_WORLD_BUFFER);
 }
 
-/* Makes all entries of a table invalid. */
+/* Makes all entries of a table invalid; with dual PTEs at level 1, the word that @flags selects. */
 static void do_clear(struct pagoda_table_world *t, u32 level, u64 table, u32 flags)
 {
 	struct pagoda_pte invalid = { };
@@ -210,8 +210,8 @@ static int executor_table_try(struct pagoda_table_world *t, const struct pagoda_
 }
 
 /*
- * Virtual transfers and fills reach each page by its page-table entry, obey ZERO and READ_ONLY, and
- * are refused for a wrong direction or page size.
+ * Virtual transfers and fills reach each page by its page-table entry, and obey ZERO and READ_ONLY;
+ * transfers are refused for a wrong direction or page size.
  */
 static void virtual_test(struct kunit *test)
 {
@@ -260,8 +260,8 @@ static void virtual_test(struct kunit *test)
 	do_update(t, 0, LEAF, 9, 0);
 	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EFAULT);
 	/*
-	 * Transfers are refused if the direction names other segments, or the flag another page
-	 * size.
+	 * Transfers are refused if the direction doesn't fit the segments, or SRC_64K doesn't fit
+	 * the page size.
 	 */
 	op = executor_table_vtransfer(t, 8 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_SYSTEM_TO_LOCAL,
 				      0);
@@ -281,7 +281,7 @@ static void poke_system(struct pagoda_table_world *t, u32 index, u64 value)
 
 /*
  * COPY_PAGE_TABLE_ENTRIES copies its ranges in order, each as memmove() does, also within a table;
- * if a range can't be reached, none is copied.
+ * if a range can't be reached, no range is copied.
  */
 static void copy_test(struct kunit *test)
 {
@@ -289,7 +289,7 @@ static void copy_test(struct kunit *test)
 	u64 window = 64 * PAGE;
 	struct pagoda_copy_range ranges[] = {
 		{ window, window + PAGE, 0, 100, 8 },
-		/* Reads the entries that the first range wrote, not the older ones. */
+		/* Copies the entries that the first range wrote. */
 		{ window + PAGE, window + PAGE, 100, 103, 8 },
 		{ window + PAGE, window, 100, 200, 11 },
 	};
@@ -320,7 +320,7 @@ static void copy_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, a, (u8 *)a_after, PAGE);
 }
 
-/* A range is copied into the leaf table that translates the source address of the next range. */
+/* A range overwrites other entries of the leaf table that translates the next range's source. */
 static void copy_into_tables_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = table_world_make(test, false);
@@ -455,7 +455,7 @@ static u64 executor_table_random_entry(struct pagoda_table_world *t, u32 v, u32 
 {
 	u64 flags = pagoda_random(&t->rnd, 0, 9) ? 0 : VIRTIO_PAGODA_PTE_READ_ONLY;
 
-	/* Sets no bit of a page number in VRAM: the entry could then map a page table. */
+	/* Sets no bit of a page number in VRAM: else the entry could map a page table. */
 	if (!pagoda_random(&t->rnd, 0, 15))
 		flags |= 1ull << pagoda_random(&t->rnd, 1, 63) & ~(PAGODA_WORLD_VRAM * PAGE - PAGE);
 	switch (pagoda_random(&t->rnd, 0, 5)) {
@@ -465,8 +465,8 @@ static u64 executor_table_random_entry(struct pagoda_table_world *t, u32 v, u32 
 		return ZEROS | flags;
 	case 2:
 		/*
-		 * No bit of the address: the CPU executor ignores bus addresses (C66) and would use
-		 * the right page.
+		 * Sets no bit of the address: with a wrong bus address the CPU executor, which uses
+		 * struct pages (C66), would still use the right page.
 		 */
 		return TO_SYSTEM | (flags & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK) |
 		       pagoda_world_bus(v % SYSTEM_PAGES);
@@ -484,7 +484,7 @@ static void executor_table_poke(struct pagoda_table_world *t, u64 address, u64 v
 	*(__le64 *)(t->world->exec.vram + address) = cpu_to_le64(value);
 }
 
-/* Sets some entries of each leaf table at random; sometimes damages a table above. */
+/* Sets some entries of each leaf table at random; sometimes damages an entry of a table above. */
 static void random_tables(struct pagoda_table_world *t)
 {
 	u64 above[] = { ROOT, LEVEL2, LEVEL1 };
@@ -510,7 +510,7 @@ static void random_tables(struct pagoda_table_world *t)
 		executor_table_poke(t, LEAF_64K + i * 8, entry);
 		/*
 		 * Addresses with a valid entry in both leaf tables are refused (C93), so most 4 KiB
-		 * entries below a valid 64 KiB entry are removed.
+		 * entries for addresses that a valid 64 KiB entry translates are made invalid.
 		 */
 		for (j = 0; j < 16 && entry & VIRTIO_PAGODA_PTE_VALID; j++)
 			if (pagoda_random(&t->rnd, 0, 31))
@@ -531,16 +531,16 @@ static struct pagoda_paging_op random_virtual(struct pagoda_table_world *t)
 
 	if (pagoda_random(&t->rnd, 0, 2)) {
 		/*
-		 * Drawn here, not in the call's arguments: the compiler may evaluate arguments in
-		 * any order.
+		 * Direction and flags are drawn here, not in the call's arguments: the compiler may
+		 * evaluate arguments in any order.
 		 */
 		u32 direction = pagoda_random(&t->rnd, 0, 2);
 		u32 flags = pagoda_random(&t->rnd, 0, 3) ? 0 : pagoda_random(&t->rnd, 0, 3);
 
 		/*
-		 * Virtual pages from 16 on are mapped to the same VRAM as those from 0 on. Copy to
-		 * the last ones only: if source and destination overlapped, the result would be
-		 * undefined.
+		 * Virtual pages 16 to 31 are mapped to the same VRAM as pages 0 to 15. Copy to page
+		 * 26 and above only: if source and destination had memory in common, the result
+		 * would be undefined.
 		 */
 		dst = pagoda_random(&t->rnd, 26, 30) * PAGE + dst % PAGE;
 		return executor_table_vtransfer(t, src, dst, size, direction, flags);

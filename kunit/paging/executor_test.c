@@ -89,7 +89,7 @@ static struct pagoda_paging_op executor_unmap(struct pagoda_world *world, u64 fi
 	};
 }
 
-/* Builds an operation into the buffer, behind the packets that are there. */
+/* Builds an operation into the buffer, behind the packets that the buffer has. */
 static void executor_append(struct pagoda_world *world, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = { };
@@ -101,8 +101,8 @@ static void executor_append(struct pagoda_world *world, const struct pagoda_pagi
 
 /*
  * Copies @nr_pages of VRAM to scattered pages of system memory and back to another place in VRAM,
- * in two pieces each, built into buffers of @buffer bytes. Expects the copy in VRAM to equal the
- * original.
+ * each time in two pieces (a single page in one), built into buffers of @buffer bytes. Expects the
+ * copy in VRAM to equal the original.
  */
 static void round_trip(struct pagoda_world *world, u32 nr_pages, u32 buffer)
 {
@@ -134,7 +134,7 @@ static void round_trip(struct pagoda_world *world, u32 nr_pages, u32 buffer)
 	pagoda_world_compare(world);
 }
 
-/* Content that is copied out of VRAM and in again, in few packets or one per run, is unchanged. */
+/* Content copied out of VRAM and in again, in few packets or in a packet a run, is unchanged. */
 static void round_trip_test(struct kunit *test)
 {
 	static const u32 sizes[] = { 1, 2, 3, 7, 13 };
@@ -226,9 +226,9 @@ static u32 executor_changed(const struct pagoda_world *world, const u8 *before)
 }
 
 /*
- * Sets 8 bytes at byte @inside of page 5 of VRAM or system memory to 0xff, saves all memory to
- * @before, and executes one access there on both machines; the aperture's page 5 is that of system
- * memory.
+ * Sets 8 bytes at byte @inside of page 5 of @segment to 0xff, saves VRAM and system memory to
+ * @before, and executes an access of @size bytes at these bytes on both machines. The caller has
+ * mapped page 5 of the aperture to page 5 of system memory.
  */
 static void access_bytes(struct pagoda_world *world, u32 opcode, u32 segment, u32 size, u64 inside,
 			 u8 *before)
@@ -253,7 +253,7 @@ static void access_bytes(struct pagoda_world *world, u32 opcode, u32 segment, u3
 	pagoda_world_compare(world);
 }
 
-/* READ_PHYSICAL changes no byte, WRITE_PHYSICAL exactly the bytes that it writes. */
+/* READ_PHYSICAL changes no byte, WRITE_PHYSICAL as many bytes as its access has. */
 static void access_test(struct kunit *test)
 {
 	struct pagoda_world *world = world_seeded(test);
@@ -282,7 +282,7 @@ static void access_test(struct kunit *test)
 
 /*
  * Both operations that map into the aperture map page i of their range to page adl_offset + i of
- * the list, scattered or contiguous, and no other page.
+ * the list, whether the list is an array or marked as contiguous, and map no other aperture page.
  */
 static void map_test(struct kunit *test)
 {
@@ -354,7 +354,7 @@ static void unmap_test(struct kunit *test)
 	pagoda_world_compare(world);
 	/*
 	 * Of the three pages that are written to the dummy page, the last one stays; no other
-	 * memory changes.
+	 * system memory changes.
 	 */
 	KUNIT_EXPECT_EQ(test, memcmp(DUMMY_BYTES(world), world->exec.vram + 2 * PAGE, PAGE), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(world->exec.vram + 20 * PAGE, DUMMY_BYTES(world), PAGE), 0);
@@ -365,8 +365,8 @@ static void unmap_test(struct kunit *test)
 }
 
 /*
- * A buffer that the engine executes again, on the same memory as the first time, has the same
- * effect; so has it if the CPU executor executes it. The bytes of the buffer don't change.
+ * A buffer that the engine executes twice, each time with equal content of memory before, has the
+ * same effect both times, and on the CPU executor, too. The bytes of the buffer don't change.
  */
 static void resubmit_test(struct kunit *test)
 {
@@ -415,7 +415,7 @@ static void resubmit_test(struct kunit *test)
 	PAGODA_PROVES(C22);
 }
 
-/* The CPU executor ignores bus addresses, and refuses packets whose struct pages are missing. */
+/* The CPU executor maps pages by struct page only, and refuses packets without struct pages. */
 static void no_bus_test(struct kunit *test)
 {
 	struct pagoda_world *world = world_seeded(test);
@@ -451,7 +451,7 @@ static void no_bus_test(struct kunit *test)
 
 /*
  * Packets before the offset at which execution starts aren't executed, and an offset within a
- * packet is refused.
+ * packet or behind the last packet's end is refused.
  */
 static void start_test(struct kunit *test)
 {
@@ -554,8 +554,8 @@ static void errors_test(struct kunit *test)
 }
 
 /*
- * The engine and the CPU executor refuse packets in which source and destination share a page,
- * which no builder makes.
+ * The engine and the CPU executor refuse a TRANSFER packet whose source and destination overlap by
+ * the addresses in the packet. The test changes the address of the destination in a built packet.
  */
 static void overlap_test(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two machines with equal memory, the engine and the CPU executor, and functions that execute
- * buffers on both; see executor_world.h.
+ * Makes two machines, the engine and the CPU executor, whose memories begin with equal content;
+ * executes buffers on both machines. See executor_world.h.
  */
 #include <linux/string.h>
 #include "paging/cpu/cpu.h"

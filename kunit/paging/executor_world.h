@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Two machines with equal memory, the device's engine and the CPU executor, and functions that
- * build operations, execute the packets on both, and compare the results.
+ * Two machines, the device's engine and the CPU executor, whose memories begin with equal content,
+ * and functions that build operations, execute the packets on both, and compare the results.
  */
 #ifndef PAGODA_KUNIT_EXECUTOR_WORLD_H
 #define PAGODA_KUNIT_EXECUTOR_WORLD_H

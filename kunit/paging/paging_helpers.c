@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Helpers of the suites of paging/. The decoder of packets (struct pagoda_image) relies on the
- * header of the device ABI only, because it is used to test the code of paging/.
+ * header of the device ABI only, because suites test the code of paging/ with the decoder.
  */
 #include <linux/random.h>
 #include <linux/sizes.h>
@@ -28,8 +28,8 @@ u32 pagoda_random(struct rnd_state *rnd, u32 low, u32 high)
 }
 
 /*
- * Returns limits of a device that supports everything except a device MMU, so that bus addresses
- * aren't limited, with at most @max_runs runs a packet.
+ * Returns limits of a device with every feature but a device MMU, so that bus addresses aren't
+ * limited, and with at most @max_runs runs in a packet.
  */
 struct pagoda_paging_limits pagoda_test_limits(u32 max_runs)
 {
@@ -166,8 +166,8 @@ void pagoda_pages_contiguous(struct kunit *test, struct pagoda_pages *pages, u64
 }
 
 /*
- * Makes a list of pages with bus addresses above @base, not in the order of their addresses: in
- * runs of at most @max_run pages with consecutive addresses (1: each page is a run).
+ * Makes a list of pages with bus addresses above @base, in runs of at most @max_run pages with
+ * consecutive addresses (1: each page is a run), which aren't in the order of their addresses.
  */
 void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 base,
 			    u32 nr_pages, u32 max_run, struct rnd_state *rnd)
@@ -177,7 +177,7 @@ void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 
 
 	paging_pages_alloc(test, pages, nr_pages);
 	for (i = 0; i < nr_pages; i++) {
-		/* Each run has a slot of @max_run + 1 pages; pairs of slots are swapped. */
+		/* Each run has a slot of @max_run + 1 addresses; slots are swapped in pairs. */
 		if (!run) {
 			run = pagoda_random(rnd, 1, max_run);
 			address = base + (u64)(nr_runs++ ^ 1) * (max_run + 1) *
@@ -300,8 +300,8 @@ static bool image_map(struct pagoda_image *image, const u8 *packet, u32 length, 
 }
 
 /*
- * Adds the effects of the packets of a buffer to an image. Returns false if the bytes are not
- * complete, well-formed packets of at most @max_runs runs.
+ * Adds the effects of a buffer's TRANSFER and map packets to an image. Returns false unless the
+ * bytes are complete, well-formed packets of at most @max_runs runs, for which the image has room.
  */
 bool pagoda_image_add(struct pagoda_image *image, const u8 *data, u32 size, u32 max_runs)
 {

@@ -17,7 +17,7 @@
 #define PAGODA_LIST_PAGES	48
 #define PAGODA_LIST_SKIP	3
 #define PAGODA_PAGES_MOVED	(PAGODA_LIST_PAGES - PAGODA_LIST_SKIP)
-/* Of the last page the operation covers 20 bytes. */
+/* Of the last page a TRANSFER covers 20 bytes; maps cover whole pages. */
 #define PAGODA_BYTES_MOVED	((PAGODA_PAGES_MOVED - 1) * 4096ull + 20)
 #define PAGODA_CAPACITY		8192
 #define PAGODA_PRIV_CAPACITY	(64 * PAGODA_PAGING_MIN_PRIVATE)
@@ -184,8 +184,8 @@ static void image_check(struct pagoda_setup *s)
 }
 
 /*
- * Expects each packet's private data to point to the struct page of the first page of its runs;
- * @done: the cursor before the build call.
+ * Expects each packet's private data to point, for a side that is a page list, to the packet's
+ * first page in the list's struct page array, else to be NULL; @done: the cursor before the call.
  */
 static void priv_check(struct pagoda_setup *s, u64 done)
 {
@@ -246,8 +246,8 @@ static enum pagoda_build paging_multipass_pass(struct pagoda_setup *s,
 }
 
 /*
- * Builds the whole operation, into a buffer of @first bytes and then into others of @low to @high
- * bytes, and expects the packets to be the operation.
+ * Builds the whole operation, into a buffer of @first bytes and then into others of random sizes
+ * from @low to @high, and expects the packets to be the operation.
  */
 static void paging_multipass_passes(struct pagoda_setup *s, u32 first, u32 low, u32 high,
 				    u32 priv_size)
@@ -335,8 +335,8 @@ static void min_buffer_test(struct kunit *test)
 }
 
 /*
- * The packets and bytes that pagoda_paging_cost() announces are never exceeded; for one large
- * buffer they are at most one packet more than needed.
+ * The packets and bytes that pagoda_paging_cost() announces are never exceeded; for a large buffer
+ * pagoda_paging_cost() announces at most a packet more than the operation takes.
  */
 static void cost_test(struct kunit *test)
 {
@@ -365,7 +365,7 @@ static void cost_test(struct kunit *test)
 			s->image.encoded + 72 + 16);
 }
 
-/* A contiguous list is encoded as one run of any length, and so are consecutive pages of a list. */
+/* A contiguous list is encoded as a single run, and so are the consecutive pages of an array. */
 static void contiguous_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(1000);
@@ -463,7 +463,7 @@ static void beyond_4g_test(struct kunit *test)
 	PAGODA_PROVES(C5);
 }
 
-/* Copies six runs of 1 GiB with a packet each: cursor and addresses stay right beyond 4 GiB. */
+/* Builds a copy of six 1 GiB runs, a packet each: cursor and addresses are right beyond 4 GiB. */
 static void progress_beyond_4g_test(struct kunit *test)
 {
 	u64 nr_pages = 6ull << 18, i;
@@ -501,7 +501,7 @@ static void progress_beyond_4g_test(struct kunit *test)
 /* ---- Fields that all packets of an operation repeat --------------------------------- */
 
 /*
- * Fields that all packets of an operation have in common; @flags without those that only the first
+ * Fields that all packets of an operation have in common; @flags without flags that only the first
  * or the last packet has (START, END, INITIAL).
  */
 struct pagoda_common {
@@ -637,8 +637,8 @@ static void repeats_scatter(struct kunit *test, struct pagoda_paging_op *op,
 }
 
 /*
- * All packets of an operation have its flags, generation, space, level, tiling, segment and
- * protection.
+ * All packets of an operation have its generation, space, level, tiling, segment and protection,
+ * and its flags but START, END and INITIAL.
  */
 static void every_packet_test(struct kunit *test)
 {

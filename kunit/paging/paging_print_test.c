@@ -140,7 +140,7 @@ static void paging_print_visit(void *arg, const struct virtio_pagoda_packet *pac
 	visits->count++;
 }
 
-/* pagoda_paging_walk() visits every packet from @start on, before the first malformed one. */
+/* pagoda_paging_walk() visits the packets from offset @start on, up to a malformed packet. */
 static void walk_test(struct kunit *test)
 {
 	u8 *data = test_zalloc(test, 40 + 40 + 32);

@@ -282,8 +282,8 @@ static enum pagoda_build state_pass(struct pagoda_state_setup *s,
 }
 
 /*
- * Builds the whole operation, into a buffer of @first bytes and then into others of @low to @high
- * bytes, and expects the decoded units to be the operation's units in order.
+ * Builds the whole operation, into a buffer of @first bytes and then into others of random sizes
+ * from @low to @high, and expects the decoded units to be the operation's units in order.
  */
 static void state_passes(struct pagoda_state_setup *s, u32 first, u32 low, u32 high)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of the reasons for which validation refuses operations on tiled surfaces, contexts,
- * residency, fences and the device MMU. Each check changes one or a few members of an operation
+ * residency, fences and the device MMU. Most checks change one or a few members of an operation
  * that is accepted, many of whose members have the largest value that is accepted.
  */
 #include <kunit/test.h>
@@ -16,7 +16,7 @@
 #define VRAM_SIZE	0x40000000ull
 #define VA_END		BIT_ULL(47)
 #define PAGODA_MMU_PAGES	64
-#define PAGODA_RUNS		28	/* that an INIT_CONTEXT_RESOURCE may have at most */
+#define PAGODA_RUNS		28	/* most runs of an INIT_CONTEXT_RESOURCE */
 
 static const struct pagoda_adl paging_state_validate_block = {
 	.nr_pages = 16,
@@ -102,7 +102,7 @@ static void refuse_lock_test(struct kunit *test)
 	REFUSED(o.transfer.src = o.transfer.dst, -EINVAL, "lock: both sides in VRAM");
 	REFUSED(o.transfer.dst.segment = APERTURE, -EINVAL, "surface: not in VRAM");
 	REFUSED(o.transfer.layout.tiling = 0, -EINVAL, "layout: tiling");
-	/* Without an allocation the layout is checked, too, unlike that of a TRANSFER. */
+	/* Without an allocation the layout is checked, too, unlike the layout of a TRANSFER. */
 	REFUSED(o.allocation = 0; o.transfer.layout.tiling = 0, -EINVAL, "layout: tiling");
 }
 
@@ -157,8 +157,8 @@ static void refuse_init_context_test(struct kunit *test)
 	REFUSED(init->flags = BIT(3), -EINVAL, "context: unknown flag");
 	refuse_context_address(test, &limits, ok);
 	/*
-	 * The operation is one packet: the list must have exactly its pages, in no more runs than
-	 * fit.
+	 * INIT_CONTEXT_RESOURCE is one packet: the list must have exactly the save area's pages, in
+	 * no more runs than fit into PAGODA_PAGING_MIN_BUFFER bytes.
 	 */
 	ok.init_context.gpu_address = 0;
 	ok.init_context.size = PAGODA_RUNS * SZ_4K;

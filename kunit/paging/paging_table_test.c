@@ -92,7 +92,7 @@ static u32 row_table_entries(const struct pagoda_table_case *c)
 	return c->flags & PAGODA_64K && !c->level ? 32 : 512;
 }
 
-/* Returns the bytes that an entry of level 0 maps; of others, the alignment of the table below. */
+/* Returns the alignment of the page or, above level 0, of the table that an entry points to. */
 static u64 row_unit(const struct pagoda_table_case *c)
 {
 	if (!c->level)
@@ -117,8 +117,8 @@ static u64 row_address(struct pagoda_table_setup *s, u32 i)
 		return 1000 + i / 16 * 100 + i % 16;
 	case MIXED:
 		/*
-		 * Blocks of 40 entries: 25 with consecutive addresses, then 15 without; in each
-		 * third block all have the same address.
+		 * Groups of 40 entries: 25 with consecutive addresses, then 15 without; in each
+		 * third group all have the same address.
 		 */
 		if (block % 3 == 2)
 			return 77;
@@ -156,7 +156,7 @@ static void row_entries_make(struct pagoda_table_setup *s)
 		if (!c->level && c->pattern == MIXED && i % 40 == 30)
 			pte->flags |= PAGODA_PTE_NO_EXECUTE;
 		pte->address = row_address(s, i) * row_unit(c);
-		/* Of the 16 entries of a 64 KiB page only the first counts (C88): spoil others. */
+		/* Of the 16 entries of a 64 KiB page only the first is used (C88): spoil others. */
 		for (j = 1; j < each; j++)
 			pte[j] = (struct pagoda_pte) { U64_MAX, 0x123 };
 		s->values[i] = row_hardware(pte, driver);
@@ -297,8 +297,8 @@ static enum pagoda_build table_pass(struct pagoda_table_setup *s,
 }
 
 /*
- * Builds the whole update, into a buffer of @first bytes, then into fresh ones of @low to @high
- * bytes. Packets have to write exactly the expected table.
+ * Builds the whole update, into a buffer of @first bytes, then into others of random sizes from
+ * @low to @high. Packets have to write exactly the expected table.
  */
 static void table_passes(struct pagoda_table_setup *s, u32 first, u32 low, u32 high)
 {
@@ -323,8 +323,8 @@ static void table_passes(struct pagoda_table_setup *s, u32 first, u32 low, u32 h
 }
 
 /*
- * An update is built completely with buffers of any size, from one packet's to more than the whole
- * update needs; in a smaller buffer nothing is encoded.
+ * An update is built completely with buffers of any size from 88 bytes, a packet with one value, to
+ * more than the whole update needs; in a smaller buffer nothing is encoded.
  */
 static void table_sizes_test(struct kunit *test)
 {
@@ -371,8 +371,8 @@ static void table_cost_test(struct kunit *test)
 }
 
 /*
- * In CPU_VIRTUAL mode the build call itself writes the same table: no packets, and no buffer or one
- * of size 0.
+ * In CPU_VIRTUAL mode the build call itself writes the expected table and encodes no packet; the
+ * buffer may be NULL or have size 0.
  */
 static void table_cpu_test(struct kunit *test)
 {
@@ -449,8 +449,8 @@ static void table_density_test(struct kunit *test)
 }
 
 /*
- * Encoding an entry and decoding it again keeps each flag and the address. An invalid entry is
- * encoded as 0, an entry with ZERO without address and other flags but VALID.
+ * Encoding a valid entry and decoding the result keeps flags and address. An invalid entry is
+ * encoded as 0, an entry with ZERO as VALID, ZERO and DriverProtection.
  */
 static void pte_test(struct kunit *test)
 {
@@ -478,8 +478,8 @@ static void pte_test(struct kunit *test)
 #define PAGODA_RANGES	20
 
 /*
- * COPY_PAGE_TABLE_ENTRIES: for each buffer size the packets have all ranges, in order (C109), and
- * don't exceed the announced cost.
+ * COPY_PAGE_TABLE_ENTRIES: for each buffer size with room for a range the packets have all ranges,
+ * in order (C109), and from PAGODA_PAGING_MIN_BUFFER on don't exceed the announced cost.
  */
 static void copy_sizes_test(struct kunit *test)
 {

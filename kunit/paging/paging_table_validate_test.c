@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every reason to refuse UPDATE_PAGE_TABLE, COPY_PAGE_TABLE_ENTRIES, FLUSH_TLB, VIRTUAL_TRANSFER,
- * VIRTUAL_FILL, or a tiled surface's geometry. Tests change an operation that is accepted so that
- * one reason applies; for most limits they also try the nearest value that is still accepted.
+ * Reasons to refuse UPDATE_PAGE_TABLE, COPY_PAGE_TABLE_ENTRIES, FLUSH_TLB, VIRTUAL_TRANSFER,
+ * VIRTUAL_FILL, or a tiled surface's geometry. Tests change an accepted operation, or the device's
+ * limits, so that a reason applies; for most limits tests also try the nearest accepted value.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -208,7 +208,7 @@ static const struct pagoda_entry_case leaf_cases[] = {
 	{ 1, 0, { PAGODA_ZEROS | PAGODA_IS_64K, 0 }, -EINVAL, "entry: zeros with a page size" },
 	{ 0, 0, { PAGODA_ZEROS | PAGODA_PTE_READ_ONLY, 0 }, -EINVAL,
 	  "entry: zeros that are read-only" },
-	/* An invalid entry may have any address, and any flag that a valid entry may have. */
+	/* An invalid entry may have any address and segment, and the flags of any valid entry. */
 	{ 0, 0, { PAGODA_PTE_LARGE_PAGE | PAGODA_PTE_READ_ONLY | PAGODA_IN(9), 0x123 } },
 	{ 0, 0, { BIT_ULL(11), 0 }, -EINVAL, "entry: another adapter" },
 	{ 0, 0, { PAGODA_TO_VRAM | BIT_ULL(16), 0 }, -EINVAL, "entry: another adapter" },
@@ -280,8 +280,8 @@ static void refuse_entry_test(struct kunit *test)
 }
 
 /*
- * Each entry that an update uses is checked. Entries that it doesn't use aren't: all but the first
- * with REPEAT, and of each sixteen with USE_64K.
+ * Each entry that an update uses is checked; unused entries aren't: with REPEAT all but the first,
+ * with USE_64K all but the first of each sixteen.
  */
 static void refuse_each_entry_test(struct kunit *test)
 {
@@ -294,7 +294,7 @@ static void refuse_each_entry_test(struct kunit *test)
 	ptes[1] = (struct pagoda_pte) { PAGODA_TO_VRAM, 0x10 };
 	REFUSED((void)o, -EINVAL, "entry: address misaligned");
 	ACCEPTED(update->flags = VIRTIO_PAGODA_UPDATE_REPEAT);
-	/* Only every sixteenth entry of 64 KiB pages is used (C88). */
+	/* Of each sixteen entries only the first, for a 64 KiB page, is used (C88). */
 	ok.update_page_table.flags = PAGODA_64K;
 	ok.update_page_table.table_entries = 32;
 	ACCEPTED((void)o);
@@ -305,7 +305,7 @@ static void refuse_each_entry_test(struct kunit *test)
 
 #define PAGODA_MANY_VALUES	200
 
-/* Returns an entry in the device's format, of which many are just inside or just past a limit. */
+/* Returns a random entry in the device's format, often with an address at or past a limit. */
 static u64 some_value(struct rnd_state *rnd)
 {
 	static const u64 kinds[] = {
@@ -351,8 +351,8 @@ static int values_verdict(const struct pagoda_paging_limits *limits, struct pago
 }
 
 /*
- * The driver validates entries in the device's format in blocks, by a comparison with an entry that
- * was accepted: the result for all equals the first error of the entries validated one by one.
+ * The driver validates leaf entries in the device's format many at a time, by a comparison with an
+ * accepted entry: the result for all equals the first error of the entries validated one by one.
  */
 static void refuse_values_test(struct kunit *test)
 {
@@ -383,7 +383,7 @@ static void refuse_values_test(struct kunit *test)
 		refused += !!ret;
 		pagoda_expect_verdict(test, &limits, &op, ret, ret ? why : NULL, round);
 	}
-	/* Of the 2000 random updates a good part is refused, and a good part accepted. */
+	/* Of the 2000 random updates more than 200 are refused, and more than 200 accepted. */
 	KUNIT_EXPECT_GT(test, refused, 200);
 	KUNIT_EXPECT_LT(test, refused, 1800);
 }
@@ -508,7 +508,7 @@ static void refuse_virtual_fill_test(struct kunit *test)
 	REFUSED(virt_fill->size = -4ull, -ERANGE, "virtual: size too large");
 	REFUSED(virt_fill->address -= 2, -EINVAL, "virtual: address misaligned");
 	REFUSED(virt_fill->address += 4, -ERANGE, "virtual: outside the address space");
-	/* A device without virtual addresses. */
+	/* For a device without virtual addresses, each address is refused. */
 	limits.va_bits = 0;
 	REFUSED(virt_fill->address = 0, -ERANGE, "virtual: outside the address space");
 }

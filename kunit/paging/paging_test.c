@@ -14,7 +14,7 @@
 
 /*
  * Each operation of paging_golden.c is encoded as exactly its golden bytes. The announced cost is
- * at least these, and at most a packet's head and a run more.
+ * at least the number of these bytes, and larger by a packet's head and a run at most.
  */
 static void golden_test(struct kunit *test)
 {
@@ -89,7 +89,7 @@ static void feature_test(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, why, "fewer than two runs a packet");
 }
 
-/* Each opcode has a row in the table of operations, with the opcode's name; others have no row. */
+/* Each opcode has a row in the table of operations, with its name; other values have no row. */
 static void table_test(struct kunit *test)
 {
 	static const struct {
@@ -260,8 +260,8 @@ static void linear_test(struct kunit *test)
 }
 
 /*
- * Each packet's private data has the packet's offset in the buffer, and points to the packet's
- * first page in the list of struct pages.
+ * Each packet's private data has the packet's offset in the buffer, and points to the element of
+ * the packet's first page in the list's struct page array.
  */
 static void private_test(struct kunit *test)
 {
@@ -482,7 +482,7 @@ static void paging_every_size_test(struct kunit *test)
 
 	pagoda_guarded_init(test, &guarded, PAGODA_PAGING_MIN_BUFFER, 64);
 	for (i = 0; i < pagoda_nr_goldens; i++) {
-		/* Operations with a tail may take several packets: see paging_multipass_test.c. */
+		/* Operations with a tail may take several packets: see the lists in coverage.h. */
 		if (!pagoda_paging_row(pagoda_goldens[i].op.operation)->tail)
 			golden_sizes(test, &pagoda_goldens[i], &guarded);
 	}

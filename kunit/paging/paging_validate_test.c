@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every reason to refuse TRANSFER, FILL, DISCARD_CONTENT, READ_PHYSICAL and WRITE_PHYSICAL,
- * operations on the aperture, SIGNAL_MONITORED_FENCE and NOTIFY_ALLOC. Each check starts from an
- * operation that is accepted and changes what the refusal names; for most limits the largest value
- * that is accepted is tried as well.
+ * Reasons to refuse TRANSFER, FILL, DISCARD_CONTENT, READ_PHYSICAL, WRITE_PHYSICAL, operations on
+ * the aperture, SIGNAL_MONITORED_FENCE and NOTIFY_ALLOC. Each check starts from an operation that
+ * is accepted and changes what the refusal names; for most limits the largest accepted value is
+ * tried as well.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -104,8 +104,8 @@ static void refuse_transfer_test(struct kunit *test)
 }
 
 /*
- * CLEAN is for transfers of whole pages into VRAM, DIRTY for transfers out of VRAM; neither is for
- * tiled surfaces, and both need a device with dirty tracking.
+ * CLEAN is for transfers of whole pages into VRAM, DIRTY for transfers out of VRAM; neither flag is
+ * for tiled surfaces, each needs a device with dirty tracking, and both together are refused.
  */
 static void refuse_tracking_test(struct kunit *test)
 {
@@ -154,7 +154,7 @@ static void refuse_range_test(struct kunit *test)
 	REFUSED(o.transfer.src = aperture; o.transfer.src.address += 4096, -ERANGE, outside);
 	REFUSED(o.transfer.src = aperture; o.transfer.src.generation++, -ERANGE,
 		"side: generation too large");
-	/* A size so large that every end address wraps. */
+	/* The size is so large that the end addresses of both sides wrap. */
 	ok.transfer.dst = (struct pagoda_side)PAGODA_VRAM(0x10000);
 	ACCEPTED((void)o);
 	REFUSED(o.transfer.size = -4ull, -ERANGE, outside);
@@ -207,7 +207,7 @@ static void refuse_overlap_test(struct kunit *test)
 	ok.transfer.dst.adl = &paging_validate_list;
 	REFUSED((void)o, -EINVAL, overlap);
 	ACCEPTED(o.transfer.dst.adl = &paging_validate_block);
-	/* Two lists that aren't contiguous aren't compared, even if their pages are the same. */
+	/* Different lists that aren't contiguous aren't compared, even if their pages are equal. */
 	ACCEPTED(o.transfer.dst.adl = &paging_validate_list_copy);
 }
 

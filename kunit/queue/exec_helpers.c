@@ -93,7 +93,7 @@ static void exec_test_banned(void *owner, const struct pagoda_exec_report *repor
 {
 	struct pagoda_exec_test_context *context = owner;
 	struct pagoda_exec_test *t = context->t;
-	/* Pairs with the release in pagoda_exec_test_push(). */
+	/* Pairs with the release in exec_test_push(). */
 	u32 last = smp_load_acquire(&t->nr_jobs);
 	u32 i, number = 0;
 
@@ -108,7 +108,7 @@ static void exec_test_banned(void *owner, const struct pagoda_exec_report *repor
 			t->late_told += dma_fence_is_signaled(t->job[i].fence);
 }
 
-/* Has engine 0, which hung at job 1, execute job 1 after its reset has failed. */
+/* Has engine 0, which hung at job 1 and couldn't be reset, execute job 1 after all. */
 static void exec_test_answer_late(struct pagoda_exec_test *t)
 {
 	WRITE_ONCE(t->job[1].deed, PAGODA_EXEC_RUNS);
@@ -245,7 +245,7 @@ static u32 exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_de
 	job->buffers[0].address = cpu_to_le64(number);
 	job->buffers[0].size = cpu_to_le64(8);
 	mine->fence = dma_fence_get(job->fence);
-	/* Before the push: the job may fail at once, and exec_test_banned() then looks for it. */
+	/* Before the push: if the job fails at once, exec_test_banned() looks for the job. */
 	smp_store_release(&t->nr_jobs, number);
 	pagoda_exec_job_push(job);
 	return number;
@@ -339,7 +339,7 @@ bool pagoda_test_engine_expire(struct pagoda_engines *engines, u32 index, const 
 void pagoda_exec_test_expire(struct pagoda_exec_test *t, u32 engine)
 {
 	pagoda_fake_transport_wait_silent(t->fake[engine]);
-	/* The watchdog was pending: it would have run later by itself. */
+	/* The watchdog must have been pending: it would have run later by itself. */
 	KUNIT_EXPECT_TRUE(t->test, pagoda_test_engine_expire(t->engines, engine, NULL));
 }
 

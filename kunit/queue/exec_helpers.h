@@ -25,7 +25,7 @@ struct pagoda_exec_test_job {
 	u32 context;
 	u32 started;
 	u32 executed;		/* times that the device executed the job to its end */
-	u64 seqno;		/* request number by which the device had the job last */
+	u64 seqno;		/* request number of the job when the device began the job last */
 	struct dma_fence *fence;
 };
 
@@ -58,13 +58,13 @@ struct pagoda_exec_test {
 	/* What the test's &pagoda_exec_ops.reset_adapter does, and counts of its calls. */
 	int adapter_error;
 	bool resume_later;	/* pagoda_engines_resume() is left to the test */
-	bool answers_late;	/* job 1, which hung, succeeds during the reset */
+	bool answers_late;	/* the device executes job 1, which hung, during the reset */
 	u32 adapter_resets;	/* all calls */
-	u32 adapter_ends;	/* calls that have returned 0 */
+	u32 adapter_ends;	/* calls that succeeded */
 
 	/* Counts of mistakes; must stay 0. */
 	u32 wrong_image;	/* requests with wrong members */
-	u32 wrong_order;	/* jobs executed before an earlier job of their context */
+	u32 wrong_order;	/* jobs executed behind a later job of their context, or twice */
 	u32 late_told;		/* calls of banned() after the job's fence signalled */
 };
 
@@ -73,14 +73,14 @@ struct pagoda_exec_test *pagoda_exec_test_create(struct kunit *test);
 void pagoda_exec_test_context(struct pagoda_exec_test *t, u32 i, u32 engine,
 			      enum pagoda_exec_priority priority);
 void pagoda_exec_test_context_destroy(struct pagoda_exec_test *t, u32 i);
-/* Pushes a job of context @i, behind the fence @after if not NULL; returns the job's number. */
+/* Pushes a job of context @i, behind fence @after if not NULL; returns its number in the test. */
 u32 pagoda_exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_deed deed,
 			  struct dma_fence *after);
 /* Pushes a fenced job of context @i, which waits for a place; returns its number in the test. */
 u32 pagoda_exec_test_push_fenced(struct pagoda_exec_test *t, u32 i);
 /* As pagoda_exec_test_push_fenced(), for a job that runs after @after. */
 u32 pagoda_exec_test_push_fenced_after(struct pagoda_exec_test *t, u32 i, struct dma_fence *after);
-/* Pushes a job of context @i that has a place already; returns its number, 0 without a place. */
+/* Pushes a job of context @i if the job gets a place; returns its number in the test, or 0. */
 u32 pagoda_exec_test_push_placed(struct pagoda_exec_test *t, u32 i);
 /* Waits for a job; returns 0, the error of the job's fence, or -ETIME. */
 int pagoda_exec_test_wait(struct pagoda_exec_test *t, u32 job);
@@ -98,9 +98,9 @@ void pagoda_exec_test_wait_reset(struct pagoda_exec_test *t, u32 resets);
  */
 void pagoda_exec_test_expire(struct pagoda_exec_test *t, u32 engine);
 /*
- * Has the watchdog run now and find that the engine's timeout has expired, but only if *@hangs is
- * true, checked while nothing can be sent, or @hangs is NULL. Returns whether the watchdog was
- * pending: it would have run later anyway.
+ * If @hangs is NULL, or *@hangs is true while no job can be sent, has the watchdog run now and find
+ * that the engine's timeout has expired. Returns whether this call made a pending watchdog, which
+ * would have run later anyway, run now.
  */
 bool pagoda_test_engine_expire(struct pagoda_engines *engines, u32 engine, const bool *hangs);
 void pagoda_exec_test_modes(struct pagoda_exec_test *t, enum pagoda_fake_mode mode);

@@ -82,8 +82,8 @@ static void places_are_two(struct kunit *test)
 }
 
 /*
- * A place that is kept for a context goes to the next context that asked, if the former passes the
- * place on or is destroyed; a context that was banned after it asked is left out.
+ * A place that is kept for a context goes to the next context that asked, if the first context
+ * passes the place on or is destroyed; a context that was banned after it asked is left out.
  */
 static void places_are_passed(struct kunit *test)
 {
@@ -125,7 +125,7 @@ static void places_are_not_kept(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Of two contexts that ask, the one whose account has used less of the engine is told first. */
+/* Of two contexts that ask, the context whose account used less of the engine is told first. */
 static void places_take_turns(struct kunit *test)
 {
 	struct pagoda_exec_test *t = places_patient_engine(test, 4);
@@ -259,7 +259,7 @@ static void places_fenced(struct kunit *test)
 
 /*
  * A job gets no place while a fenced job before it in its context has none: else two such jobs
- * would take all places and wait for the fenced job, which needs one.
+ * would take all places and wait for the fenced job, which needs a place.
  */
 static void places_behind_fenced(struct kunit *test)
 {
@@ -317,9 +317,9 @@ static void places_look(struct dma_fence *scheduled, struct dma_fence_cb *cb)
 }
 
 /*
- * The device ends a job while the scheduler still hands the job over. The job's place is free, and
- * the job's fence hasn't signalled, but pagoda_engines_have_place() returns true: the fence waits
- * for the scheduler only.
+ * The device ends a job while the scheduler still hands the job over. The job has no place any
+ * more, and its fence hasn't signalled, but pagoda_engines_have_place() returns true: the fence
+ * waits for the scheduler only.
  */
 static void places_ended_at_once(struct kunit *test)
 {

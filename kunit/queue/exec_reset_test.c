@@ -260,8 +260,8 @@ static void exec_expect_lost(struct pagoda_exec_test *t, u32 guilty, int error)
 }
 
 /*
- * If the engine's reset fails, the adapter is reset: jobs on all engines are lost, jobs that
- * weren't submitted run after the owner has resumed the engines.
+ * If the engine's reset fails, the adapter is reset: jobs on all engines are lost, and a job of
+ * context 2 that wasn't submitted yet runs after the owner has resumed the engines.
  */
 static void exec_reset_fails(struct kunit *test)
 {
@@ -275,7 +275,7 @@ static void exec_reset_fails(struct kunit *test)
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, guilty));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 5));
-	/* The owner hasn't resumed yet: remaining jobs wait. */
+	/* The engines aren't resumed yet: remaining jobs wait. */
 	t->fake[0]->reset_error = 0;
 	pagoda_exec_test_modes(t, PAGODA_FAKE_DEFERRED);
 	msleep(20);
@@ -470,8 +470,8 @@ static void exec_reset_nonsense(struct kunit *test)
 }
 
 /*
- * The owner resets the adapter without being asked: jobs that the device has are lost, jobs that
- * wait run afterwards.
+ * The owner resets the adapter without being asked: jobs that the device has are lost, and jobs
+ * that the schedulers hand over after the reset run when the engines are resumed.
  */
 static void exec_reset_by_owner(struct kunit *test)
 {
@@ -506,7 +506,7 @@ static void exec_reset_by_owner(struct kunit *test)
 }
 
 /*
- * When the engines are stopped, all jobs that aren't complete, and later ones, fail with -ENODEV,
+ * When the engines are stopped, all jobs that aren't complete, and later jobs, fail with -ENODEV,
  * and the transports aren't used any more.
  */
 static void exec_unplug(struct kunit *test)
@@ -546,8 +546,8 @@ static void exec_unplug(struct kunit *test)
 }
 
 /*
- * A context is destroyed while its job hangs: the job fails, &pagoda_exec_ops.banned isn't called
- * for the context, and other contexts' jobs succeed.
+ * A context is destroyed, and then a job of the context that the device has hangs: the job fails,
+ * &pagoda_exec_ops.banned isn't called for the context, and other contexts' jobs succeed.
  */
 static void exec_kill_hanging(struct kunit *test)
 {
@@ -568,7 +568,7 @@ static void exec_kill_hanging(struct kunit *test)
 
 /*
  * Returns whether the error of a job's fence fits the job's deed and the number of its executions.
- * A job of a context that isn't @innocent may also fail because of a ban or destruction.
+ * Unless @innocent, a job may also fail because its context was banned or destroyed.
  */
 static bool exec_storm_fits(struct pagoda_exec_test *t, u32 number, bool innocent)
 {

@@ -126,8 +126,8 @@ static void exec_priorities(struct kunit *test)
 }
 
 /*
- * A job starts after the fences it depends on: of its own context, of another engine, and from
- * elsewhere.
+ * A job starts after the fences that the job depends on: of a job of its own context, of a job of
+ * another engine, and of the test.
  */
 static void exec_dependencies(struct kunit *test)
 {
@@ -140,7 +140,7 @@ static void exec_dependencies(struct kunit *test)
 	pagoda_exec_test_context(t, 2, 0, PAGODA_EXEC_LOW);
 	first = pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, gate);
 	second = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, t->job[first].fence);
-	/* A dependency on a job of its own context changes nothing. */
+	/* A job's dependency on a job of the same context changes nothing. */
 	third = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, t->job[second].fence);
 	free = pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, free));
@@ -157,7 +157,7 @@ static void exec_dependencies(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A job waits for the fences of a reservation; a job that is dropped keeps no reference to them. */
+/* A job waits for a reservation's fences; a job freed unarmed keeps no reference to them. */
 static void exec_dependencies_resv(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -170,7 +170,7 @@ static void exec_dependencies_resv(struct kunit *test)
 	dma_resv_lock(&resv, NULL);
 	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(&resv, 1));
 	dma_resv_add_fence(&resv, gate, DMA_RESV_USAGE_BOOKKEEP);
-	/* A job that is freed unarmed keeps no reference: the test and the reservation have one. */
+	/* The only references to the fence left are the test's and the reservation's. */
 	job = pagoda_exec_job_create(t->context[0].context, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, job);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_job_add_resv(job, &resv, DMA_RESV_USAGE_BOOKKEEP));
@@ -445,7 +445,7 @@ static void exec_put_accounts(struct pagoda_exec_account **accounts)
 		pagoda_exec_account_put(accounts[i]);
 }
 
-/* Returns the nanoseconds of engine 0 that account @i is charged in the next 1 to 2 ms. */
+/* Sleeps for 1 ms or more; returns the time of engine 0 that account @i is charged, in ns. */
 static u64 exec_account_gets(struct pagoda_exec_test *t, struct pagoda_exec_account **accounts,
 			     u32 i)
 {

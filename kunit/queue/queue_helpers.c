@@ -227,7 +227,7 @@ void pagoda_queue_test_wait_need(struct pagoda_queue_test *t)
 void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms)
 {
 	queue->flight.timeout_ms = timeout_ms;
-	/* The watchdog may still be armed with the old timeout: let it expire now. */
+	/* The watchdog may still be armed with the previous timeout: have it run now. */
 	mod_delayed_work(queue->recover_wq, &queue->flight.watchdog, 0);
 	flush_delayed_work(&queue->flight.watchdog);
 }
@@ -344,7 +344,7 @@ void pagoda_test_expect_kept(struct kunit *test, struct dma_fence *fence, const 
 	KUNIT_EXPECT_PTR_EQ(test, sched, pagoda_test_fence_sched(test, fence));
 	KUNIT_ASSERT_NOT_NULL(test, s_fence->parent);
 	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(s_fence->parent));
-	/* The operations of the kernel's stub fence; or none, as the signalled stub fence. */
+	/* The parent has the operations of the kernel's stub fence, or none, as the stub fence. */
 	KUNIT_EXPECT_TRUE(test, stub->ops == s_fence->parent->ops);
 	dma_fence_set_deadline(fence, ktime_get());
 	expect_names(test, fence, name);

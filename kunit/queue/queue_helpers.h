@@ -18,8 +18,8 @@
 #define PAGODA_TEST_TIMEOUT_MS	120000
 
 /*
- * A queue on a fake device that executes "packets" of 8 bytes and counts how often each was
- * executed, by the device and by the CPU.
+ * A queue on a fake device that executes "packets" of 8 bytes, with counts of how often each packet
+ * was executed, by the device and by the CPU.
  */
 struct pagoda_queue_test {
 	struct kunit *test;
@@ -84,7 +84,7 @@ void pagoda_queue_test_let(struct pagoda_queue_test *t);
 /* Waits until the queue has noted that the device's queue has to be reset. */
 void pagoda_queue_test_wait_need(struct pagoda_queue_test *t);
 struct pagoda_queue_stats pagoda_queue_test_stats(struct pagoda_queue_test *t);
-/* Expects each packet of submission @seqno to be executed once, by the device or by the CPU. */
+/* Expects each packet of submission @seqno to have been executed once, by the device or the CPU. */
 void pagoda_queue_test_expect_once(struct pagoda_queue_test *t, u64 seqno, u32 units);
 /*
  * Expects no packet out of order or with wrong bytes, no call of lost() after the fence signalled,
@@ -95,21 +95,21 @@ void pagoda_queue_test_expect_clean(struct pagoda_queue_test *t);
 /* Sets the timeout for later submissions; the device must have no submission now. */
 void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms);
 /*
- * Waits until all submissions pushed so far have signalled and the callbacks of each line's last
- * fence have run: a waiter on a fence may return before its callbacks ran. Returns 0 or -ETIME.
+ * Waits for the fences of all submissions pushed so far, and for the callbacks of the last fence of
+ * up to 32 lines, which may run after a wait for the fence returned. Returns 0 or -ETIME.
  */
 int pagoda_test_queue_settle(struct pagoda_queue *queue);
 
 /*
  * Expects of a signalled scheduler fence, whose timeline's name is @name, that it uses nothing of
  * this module, except a name that is never freed, and that its members are as the DRM scheduler set
- * them: sched is @sched, which was read before the fence signalled, and there is a parent.
+ * them: sched is @sched, which the caller read earlier, and there is a parent.
  */
 void pagoda_test_expect_kept(struct kunit *test, struct dma_fence *fence, const char *name,
 			     const void *sched);
 /*
- * Expects that a fence, not signalled yet, shows these names; but not of the fence of a device's
- * work on kernels on which such a fence doesn't drop its operations when it signals.
+ * Expects that a fence isn't signalled and shows these names. The names aren't checked for a fence
+ * of a device's work on kernels on which signalled fences keep their operations.
  */
 void pagoda_test_expect_name(struct kunit *test, struct dma_fence *fence, const char *driver,
 			     const char *timeline);

@@ -24,7 +24,7 @@ static void line_expect_waits(struct pagoda_queue_test *t, struct dma_fence *fen
 	KUNIT_EXPECT_EQ(t->test, 0l, dma_fence_wait_timeout(fence, false, HZ / 20));
 }
 
-/* A submission that waits holds up only its line; submissions get their numbers when sent. */
+/* A submission that waits for a fence holds up only its line, and gets its number when sent. */
 static void line_passes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -49,7 +49,7 @@ static void line_passes(struct kunit *test)
 
 /*
  * A submission that depends on a submission in another line waits until the latter is sent, and not
- * until it is executed.
+ * until the latter is executed.
  */
 static void line_depends(struct kunit *test)
 {
@@ -154,7 +154,7 @@ static void line_is_waited_for(struct kunit *test)
 }
 
 /*
- * A submission that was armed before a reset of the whole device is given up, even if its line
+ * A submission that was armed before a reset of the whole device is given up, even if the scheduler
  * hands it over only when submissions that were armed after the restart are executed already.
  */
 static void line_gives_up(struct kunit *test)

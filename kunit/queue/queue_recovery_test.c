@@ -90,7 +90,7 @@ static void recovery_last_completion_dropped(struct kunit *test)
 	recovery_drop(test, 4);
 }
 
-/* A completion that can't be right leads to one reset, and nothing is executed twice. */
+/* An invalid completion leads to one reset, and nothing is executed twice. */
 static void recovery_answer_corrupt(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -200,7 +200,7 @@ static void recovery_hold(struct kunit *test, enum pagoda_fake_trouble trouble)
 static void recovery_new_work_waits(struct kunit *test)
 {
 	recovery_hold(test, PAGODA_FAKE_FAULT);
-	/* The fake transport counts overlapping calls of submit, poll and reset as violations. */
+	/* The fake transport counts submit, poll and reset during a reset as violations. */
 	PAGODA_PROVES(C23);
 }
 
@@ -288,7 +288,7 @@ static void recovery_cpu_rescues(struct kunit *test)
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 1, stats.rescued);
 	KUNIT_EXPECT_EQ(test, 0, stats.lost);
-	/* The device executed the packets before the faulty one, the CPU the rest. */
+	/* The device executed the packets before the faulty packet, the CPU the rest. */
 	KUNIT_EXPECT_EQ(test, 1, t->device[2][1]);
 	KUNIT_EXPECT_EQ(test, 1, t->cpu[2][2]);
 	KUNIT_EXPECT_EQ(test, 1, t->cpu[2][3]);
@@ -344,7 +344,7 @@ static void recovery_lost(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* The device always fails at the first packet: the CPU executes all submissions, in order. */
+/* The device fails at the first packet of each submission: the CPU executes all, in order. */
 static void recovery_all_fail(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -359,8 +359,8 @@ static void recovery_all_fail(struct kunit *test)
 }
 
 /*
- * The device doesn't answer the reset and keeps its requests: the CPU executes all work, now and
- * later.
+ * The device doesn't answer the reset and keeps its requests: the CPU executes the submissions that
+ * the device hasn't executed, and all later submissions.
  */
 static void recovery_device_dies(struct kunit *test)
 {
@@ -395,8 +395,8 @@ static void recovery_device_dies(struct kunit *test)
 }
 
 /*
- * The device doesn't answer the reset, but completes its old requests while the queue still exists:
- * nothing is executed twice.
+ * The reset fails, and the device gives its requests back after the CPU has executed them, while
+ * the queue still exists: nothing is executed twice.
  */
 static void recovery_late_answers(struct kunit *test)
 {

@@ -12,7 +12,7 @@
 #include "rig/prove.h"
 #include "queue_helpers.h"
 
-/* Submissions are executed and their fences signal one by one, in the order of submission. */
+/* Submissions are executed and their fences signal one by one, in the order of push. */
 static void queue_order(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -81,7 +81,7 @@ static void queue_dependencies(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* A submission that waits for a reservation's fences up to WRITE doesn't wait for READ's. */
+/* A submission that waits for a reservation's fences up to WRITE doesn't wait for those of READ. */
 static void queue_dependencies_resv(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -106,7 +106,7 @@ static void queue_dependencies_resv(struct kunit *test)
 
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0, t->fake->submits);
-	/* Fences of readers weren't requested. */
+	/* The submission doesn't wait for the fence of usage READ. */
 	dma_fence_signal(write);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
 	dma_fence_signal(read);
@@ -143,7 +143,7 @@ static void queue_buffers_are_aligned(struct kunit *test)
 		KUNIT_EXPECT_GE(test, submission->size,
 				min_t(u32, i * PAGE_SIZE / 4, t->args.buffer_size));
 		PAGODA_PROVES(C18);
-		/* A builder may write the whole buffer and then give up. */
+		/* The whole buffer may be written although the submission is freed unarmed. */
 		memset(submission->data, 0xff, submission->size);
 		memset(submission->priv, 0xff, submission->priv_size);
 		pagoda_submission_put(submission);
@@ -153,7 +153,7 @@ static void queue_buffers_are_aligned(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* A submission is as large as it has to be, in one piece: a page for a few packets. */
+/* A submission is one piece of memory, of the smallest size with room: a page for few packets. */
 static void queue_sizes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -179,7 +179,7 @@ static void queue_sizes(struct kunit *test)
 	pagoda_submission_put(submission);
 }
 
-/* A submission's memory counts as in flight from arm until soon after its execution. */
+/* A submission's memory counts as in flight from arm until soon after its fence signals. */
 static void queue_busy_bytes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -237,7 +237,7 @@ static void recent_visit(void *arg, const void *data, u32 size, u64 seqno, int e
 	recent->count++;
 }
 
-/* The history holds the last submissions, in order and with their bytes. */
+/* The history has the last PAGODA_QUEUE_HISTORY submissions, in order and with their bytes. */
 static void queue_history(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -364,7 +364,7 @@ static void queue_cpu_only_fails(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* 10000 submissions, executed at push or by a work item: all are sent once, without recovery. */
+/* 10000 submissions, executed within kick() or by a work item: all are sent once, no recovery. */
 static void queue_stress(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -430,8 +430,8 @@ static void queue_fence_outlives_queue(struct kunit *test)
 }
 
 /*
- * Fences of several queues, one after the other, are kept. On kernels that read names of signalled
- * fences the queues share the memory of one scheduler, which is never freed, instead of one each.
+ * Fences of several queues, made one after the other, stay valid. On kernels that read names of
+ * signalled fences all these queues use the memory of one scheduler, which is never freed.
  */
 static void queue_kept_fences_are_bounded(struct kunit *test)
 {
@@ -469,7 +469,7 @@ static void queue_create_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(pagoda_queue_create(&args)));
 }
 
-/* All bytes moved are measured; no time is counted twice, nor is the time dependencies take. */
+/* All bytes moved are measured; no time counts twice, and waits for dependencies don't count. */
 static void queue_measures(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
