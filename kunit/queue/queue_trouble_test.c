@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Paging queue and engines: what is sent between a failure and its recovery; a second failure
- * behind or in the recovery of the first; from which moment on the device's silence counts as a
- * hang; which time is measured as the device's work. No result depends on how long a test takes.
+ * Paging queue and engines: nothing is sent between a failure and its recovery; a second failure
+ * behind or in the recovery of the first; from when on the device's silence counts as a hang; which
+ * time is measured as the device's work; executed jobs aren't lost when the device is reset.
  */
 #include <linux/delay.h>
 #include <linux/ktime.h>
@@ -15,7 +15,7 @@
 #define UNITS	4
 #define TRIES	60000
 
-/* A work item that keeps an ordered workqueue busy until the test releases it. */
+/* A work item that keeps an ordered workqueue busy until the test calls unblock(). */
 struct blocker {
 	struct work_struct work;
 	struct completion begun;
@@ -61,7 +61,7 @@ static u32 nr_in_flight(struct pagoda_queue *queue)
 	return nr;
 }
 
-/* Nothing is sent after a fault was reported and before recovery has begun. */
+/* No submission is sent after a fault was reported and before recovery has begun. */
 static void trouble_waits_for_recovery(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -91,8 +91,8 @@ static void trouble_waits_for_recovery(struct kunit *test)
 }
 
 /*
- * After the watchdog found a completion whose interrupt was lost, it stays armed, and finds that
- * the device hangs at the next submission.
+ * After the watchdog has found a completion whose interrupt was lost, the watchdog is armed again,
+ * and finds that the device hangs at the next submission.
  */
 static void trouble_behind_lost_interrupt(struct kunit *test)
 {
@@ -108,7 +108,7 @@ static void trouble_behind_lost_interrupt(struct kunit *test)
 		usleep_range(100, 200);
 	pagoda_fake_transport_let(t->fake, 4);
 	pagoda_fake_transport_wait_silent(t->fake);
-	/* From now on the watchdog expires by itself. */
+	/* After pagoda_queue_test_expire() the watchdog expires by itself, in 50 ms. */
 	t->queue->flight.timeout_ms = 50;
 	pagoda_queue_test_expire(t);
 	for (i = 0; i < TRIES && !dma_fence_is_signaled(fences[1]); i++)
@@ -137,8 +137,8 @@ static void look(struct pagoda_queue *queue)
 }
 
 /*
- * Silence is counted from the last answer, or from the submission to an idle device: neither idle
- * time nor the time of the previous submission leads to a reset.
+ * The watchdog's timeout begins with the device's last answer, or when a submission is sent to the
+ * idle device: neither idle time nor the time of the previous submission leads to a reset.
  */
 static void trouble_silence(struct kunit *test)
 {
@@ -203,7 +203,7 @@ static void trouble_measured(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* A submission that had to be repeated says nothing about the device's bandwidth. */
+/* The time of a submission at which the device failed once isn't given to measured(). */
 static void trouble_isnt_measured(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -293,7 +293,7 @@ static void trouble_looks_in_time(struct kunit *test)
 	look(t->queue);
 	KUNIT_EXPECT_EQ(test, 0, t->fake->resets);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->queue->flight.watchdog));
-	/* The watchdog is armed a moment after it looked at the time. */
+	/* A tolerance, because the watchdog is armed a moment after it reads jiffies. */
 	KUNIT_EXPECT_TRUE(test, time_before_eq(t->queue->flight.watchdog.timer.expires,
 					       due + timeout / 8));
 	pagoda_fake_transport_let(t->fake, 1);
@@ -356,7 +356,7 @@ static void trouble_asks_again(struct kunit *test)
 	complete(&t->let);
 	flush_work(&first.work);
 	trouble_wait_adapter(t, 2);
-	/* The first reset began before the second request: only the second reset is the answer. */
+	/* The first reset began before the second request, which only the second reset answers. */
 	msleep(20);
 	KUNIT_EXPECT_FALSE(test, READ_ONCE(second.returned));
 	complete(&t->let);
@@ -367,7 +367,7 @@ static void trouble_asks_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, second.ret);
 }
 
-/* A submission that was executed but not yet completed isn't lost when the device is reset. */
+/* A submission that was executed but not completed isn't lost when the whole device is reset. */
 static void trouble_untold_isnt_lost(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -547,7 +547,7 @@ static void engine_fails_while_held(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A job that was executed but not yet completed isn't lost when the adapter is reset. */
+/* A job that was executed but not completed isn't lost when the whole device is reset. */
 static void engine_untold_isnt_lost(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);

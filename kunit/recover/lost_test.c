@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lost paging operations that leave the device with a mapping that it must not use: the device is
- * reset, and the rebuild brings the device's mappings up to date. A lost copy causes no reset.
+ * If the device misses a paging operation, and has a mapping that it must not use for that reason,
+ * the device is reset, and the rebuild corrects the mapping. A lost copy alone causes no reset.
  */
 #include <linux/sizes.h>
 #include "rig/rig.h"
@@ -28,7 +28,7 @@ static struct pagoda_bo *lost_in_vram(struct pagoda_rig *rig)
 	return bo;
 }
 
-/* Returns where the test finds the first bytes of an allocation in VRAM, which are contiguous. */
+/* Returns the address, in the test, of the first bytes of an allocation in VRAM. */
 static const void *lost_memory(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct pagoda_vram_cursor cur;
@@ -39,8 +39,8 @@ static const void *lost_memory(struct pagoda_rig *rig, struct pagoda_bo *bo)
 }
 
 /*
- * Begins a paging buffer whose first operation fails for good, the copy of @first out of VRAM:
- * operations that the buffer gets until lost_end() are lost.
+ * Begins a paging buffer with an operation at which device and CPU fail, the copy of @first out of
+ * VRAM: operations that are added to the buffer until lost_end() are lost.
  */
 static void lost_begin(struct pagoda_rig *rig, struct pagoda_bo *first)
 {
@@ -52,7 +52,7 @@ static void lost_begin(struct pagoda_rig *rig, struct pagoda_bo *first)
 	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_system(first));
 }
 
-/* Sends the buffer, and waits until its operations are lost and the device is reset if need be. */
+/* Sends the buffer, and waits until its operations are lost and a reset, if needed, has ended. */
 static void lost_end(struct pagoda_rig *rig, struct pagoda_bo *first)
 {
 	pagoda_stream_unplug(rig->vidmm, &rig->plug);
@@ -63,7 +63,7 @@ static void lost_end(struct pagoda_rig *rig, struct pagoda_bo *first)
 	KUNIT_EXPECT_TRUE(rig->test, READ_ONCE(first->content.lost));
 }
 
-/* A lost copy alone leaves no wrong mapping: the device isn't reset. */
+/* A lost copy of an allocation that no VM maps leaves no wrong mapping: the device isn't reset. */
 static void lost_copy(struct kunit *test)
 {
 	struct pagoda_rig *rig = lost_rig(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resets of the whole device on the rig, where VRAM holds poison afterwards: what is lost, what
- * isn't, which contexts are banned, and that everything works again, in every update mode. Also
+ * Resets of the whole device on the rig, which leave poison in VRAM: what is lost, what isn't,
+ * which contexts are banned, and that moves and mappings work again, in every update mode. Also
  * resets that fail, and the limit of resets.
  */
 #include <linux/delay.h>
@@ -116,7 +116,7 @@ static void reset_expect_lost(struct pagoda_rig *rig, struct pagoda_bo *bo)
 
 /*
  * A reset of the idle device: content of VRAM is lost, which the device is told once, and replaced
- * by zeros; other content stays, and all mappings of VMs and the aperture are there again.
+ * by zeros; other content stays, and the mappings of VMs and the aperture exist again.
  */
 static void reset_idle(struct kunit *test)
 {
@@ -161,7 +161,7 @@ static void reset_idle(struct kunit *test)
 	pagoda_rig_close(pages);
 }
 
-/* After a reset unused VRAM doesn't count as zeroed: an allocation's first placement is zero. */
+/* After a reset unused VRAM doesn't count as zeroed: a new allocation in VRAM reads as zeros. */
 static void reset_leaves_nothing_clean(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -253,8 +253,8 @@ static void reset_contexts(struct kunit *test)
 }
 
 /*
- * The device reports that it was reset: the driver resets and rebuilds the device at once; content
- * of VRAM is lost, mappings are there again.
+ * The device reports that it was reset: the driver resets the device once more and rebuilds it;
+ * content of VRAM is lost, mappings exist again.
  */
 static void reset_by_the_device(struct kunit *test)
 {
@@ -279,8 +279,8 @@ static void reset_by_the_device(struct kunit *test)
 }
 
 /*
- * Resets that follow each other at once, with the rebuild still under way, are all counted, and
- * after the last everything works.
+ * Resets that follow each other at once, whether the rebuild of the one before has ended or not,
+ * are all counted, and after the last reset mappings and moves work.
  */
 static void reset_twice(struct kunit *test)
 {
@@ -415,8 +415,8 @@ static void reset_blames_each_again(struct kunit *test)
 }
 
 /*
- * A device that doesn't answer the SET_ROOT of a VM is reset: afterwards it has the root, and the
- * mapping is there.
+ * A device that doesn't answer the SET_ROOT of a VM is reset, and has the VM's root and mapping
+ * after the rebuild.
  */
 static void reset_sets_the_root(struct kunit *test)
 {
@@ -437,8 +437,8 @@ static void reset_sets_the_root(struct kunit *test)
 }
 
 /*
- * If the device doesn't answer the SET_ROOT that takes away a root, which is evicted, the reset
- * takes the root away; the page tables come back with the next change.
+ * If the device doesn't answer the SET_ROOT that removes a VM's root, because the root table is
+ * evicted, the device is reset; the page tables come back with the next VM_BIND.
  */
 static void reset_takes_the_root(struct kunit *test)
 {
@@ -511,7 +511,7 @@ static void reset_fails(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A reset that fails before the last one is rebuilt isn't shown as rebuilt, nor is the last one. */
+/* If a second reset fails before the rebuild after a first one, neither is noted as rebuilt. */
 static void reset_fails_again(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -553,8 +553,8 @@ static void reset_builds_nothing(struct work_struct *work)
 }
 
 /*
- * Resets the device and rebuilds it in this thread, with a call of pagoda_queue_get() that fails.
- * Returns the number of allocations that are noted as having lost their content.
+ * Resets the device and rebuilds it in this thread; during the rebuild the call of
+ * pagoda_queue_get() behind the first @gets fails. Returns the noted number of lost allocations.
  */
 static u32 reset_lost(struct pagoda_rig *rig, u32 gets)
 {
@@ -574,8 +574,8 @@ static u32 reset_lost(struct pagoda_rig *rig, u32 gets)
 }
 
 /*
- * A rebuild that is repeated, because it had no memory somewhere in the middle, notes the losses
- * that it found before, too.
+ * A rebuild that is tried again, because an allocation of memory failed somewhere in the middle,
+ * also notes the losses that the first try found.
  */
 static void reset_adds_up_losses(struct kunit *test)
 {
@@ -598,7 +598,7 @@ static void reset_adds_up_losses(struct kunit *test)
 		pagoda_rig_close(bos[i]);
 }
 
-/* After PAGODA_RESET_LIMIT resets in PAGODA_RESET_SECONDS the next one fails with -ENODEV. */
+/* A reset by the device's fault fails if PAGODA_RESET_SECONDS had PAGODA_RESET_LIMIT of them. */
 static void reset_limit(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -617,7 +617,7 @@ static void reset_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PAGODA_RESET_LIMIT + 2, pagoda_reset_epoch(rig->vidmm));
 }
 
-/* The device MMU keeps no pages of allocations that are closed during a reset. */
+/* After a rebuild the device MMU keeps no pages of allocations closed since the reset. */
 static void reset_frees_pages(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -638,8 +638,8 @@ static void reset_frees_pages(struct kunit *test)
 }
 
 /*
- * The rebuild leaves an allocation that is offered, closed and still used to TTM: its content is
- * discarded once, when the allocation is idle.
+ * The rebuild passes over an allocation that is offered, closed and busy: TTM has the allocation's
+ * content discarded, once, when the allocation is idle.
  */
 static void reset_leaves_the_dead(struct kunit *test)
 {
@@ -656,7 +656,7 @@ static void reset_leaves_the_dead(struct kunit *test)
 	pagoda_rig_close(dead);
 	discarded = atomic64_read(&rig->vidmm->stats.discarded);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
-	/* The rebuild leaves the closed allocation out; its last notice waits for the fence. */
+	/* Give the rebuild time to pass over the closed allocation, before the fence signals. */
 	schedule_timeout_uninterruptible(HZ / 10 ?: 1);
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
@@ -740,7 +740,7 @@ static void reset_step(struct reset_random *r)
 	}
 }
 
-/* Expects that each allocation has its content, or zeros if lost; then gives it new content. */
+/* Expects of each allocation its content, or zeros if lost; gives lost allocations new content. */
 static void reset_check(struct reset_random *r)
 {
 	struct pagoda_rig *rig = r->rig;

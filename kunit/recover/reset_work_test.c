@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resets with work under way: submissions that were interrupted come first again, a device that was
- * reset does nothing until it is rebuilt, contexts are marked as reset only if content was lost,
- * and a coredump tells what failed. Also simultaneous requests, submissions that were never sent,
- * and jobs that haven't begun.
+ * Resets with work under way: interrupted submissions are executed before newer ones, a device that
+ * was reset does nothing until it is rebuilt, contexts are marked as reset only if content was
+ * lost, and a coredump tells what failed. Also simultaneous requests, submissions that were never
+ * sent, and jobs that haven't begun.
  */
 #include <linux/delay.h>
 #include <linux/string.h>
@@ -36,7 +36,7 @@ static struct pagoda_bo *work_bo(struct pagoda_rig *rig, u32 seed, bool in_vram)
 	return bo;
 }
 
-/* Returns the log's index of the only copy of the allocation from note @from on. */
+/* Expects one copy of the allocation in the log, from note @from on; returns the copy's index. */
 static u32 work_copied(struct pagoda_rig *rig, const struct pagoda_bo *bo, u32 from)
 {
 	u32 opcode = pagoda_rig_copy_op(rig), i, at = U32_MAX, count = 0;
@@ -54,8 +54,8 @@ static u32 work_copied(struct pagoda_rig *rig, const struct pagoda_bo *bo, u32 f
 
 /*
  * Evicts BOS new allocations from VRAM; the copy of out[@failing] fails @times times. Waits until
- * the reset of the paging queue because of that has begun, and returns the number of notes that the
- * rig's log had before the evictions.
+ * the reset of the paging queue because of that, which takes @delay_ms, has begun. Returns the
+ * number of notes that the rig's log had before the evictions.
  */
 static u32 work_evict(struct pagoda_rig *rig, struct pagoda_bo **out, u32 failing, u32 times,
 		      u32 delay_ms)
@@ -130,7 +130,7 @@ static void work_evicting_adapter(struct kunit *test)
 	work_evict(rig, out, 2, 1, 50);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
-	/* Either order of the two resets is allowed: the content is there, or is marked lost. */
+	/* Content stays if its copy was executed before the whole device was reset. */
 	for (i = 0; i < BOS; i++) {
 		dma_resv_lock(out[i]->ttm.base.resv, NULL);
 		KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(out[i]));
@@ -165,7 +165,7 @@ static struct work_seen work_look(struct pagoda_rig *rig, struct pagoda_bo *bo)
 		.submits = rig->fake->submits,
 		.controls = rig->fake->controls,
 		.word = *(u64 *)page_address(bo->ttm.ttm->pages[0]),
-		/* All words of VRAM are equal. */
+		/* VRAM has the poison of the reset alone: all its words are equal. */
 		.vram = !memcmp(vram, vram + sizeof(u64), rig->engine.vram_size - sizeof(u64)),
 	};
 }
@@ -281,7 +281,7 @@ static void work_loses_to_the_reset(struct kunit *test)
 	pagoda_rig_close(in);
 }
 
-/* Emits a notice about the allocation. If the notice is given up, the allocation isn't marked. */
+/* Emits a notice about the allocation: a paging operation that writes no content. */
 static void work_notify(struct pagoda_rig *rig, const struct pagoda_bo *bo)
 {
 	struct pagoda_paging_op op = {
@@ -336,7 +336,7 @@ static void work_open(struct work_struct *work)
 	call->context = pagoda_context_create(call->client->vm, 1, DRM_PAGODA_PRIORITY_NORMAL);
 }
 
-/* A context whose save area is initialised when a reset comes works, and isn't marked as reset. */
+/* A reset while a context's save area is initialised leaves the context working and unmarked. */
 static void work_opens(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -432,7 +432,7 @@ static void work_writes_faults_down(struct kunit *test)
 			 bad->vm->id, (u64)HERE, (u64)HERE + 2 * PAGE_SIZE, bo->id);
 	work_expect_line(test, text, "\t0x%llx-0x%llx alloc %llu+0x0\n", (u64)SUBMIT_CODE,
 			 (u64)SUBMIT_CODE + SUBMIT_PAGES * PAGE_SIZE, bad->code->id);
-	/* The job's state is that of the moment of the reset, not of now. */
+	/* The engine's and the job's states are those at the failure, not those of now. */
 	work_expect_line(test, text, "exec1: paused\n\trequests: sent 1, executed 1;");
 	work_expect_line(test, text, "\tcontext %llu job 1: waiting, request 0, space %u",
 			 bad->context->id, bad->vm->id);
@@ -576,8 +576,8 @@ static void work_keeps_reasons(struct kunit *test)
 }
 
 /*
- * Moves @bos, which are MANY, to system memory, and resets the device while more submissions are in
- * flight than the device had room for: the device never got the last ones.
+ * Creates MANY allocations in @bos, evicts them from VRAM, and resets the device while it has as
+ * many submissions as its ring has room for: the device never got the submissions behind them.
  */
 static void work_give_up_unsent(struct pagoda_rig *rig, struct pagoda_bo **bos)
 {
@@ -674,8 +674,8 @@ static void work_trace_end(void *trace)
 }
 
 /*
- * Tracepoints tell an operation's submission, and one number of this submission, when it is sent
- * and when it completes, also after submissions were given up that the device never got.
+ * Tracepoints tell the id of an operation's submission, and the same number of a submission when it
+ * is sent and when it completes, also after submissions were given up that the device never got.
  */
 static void work_traces_one_number(struct kunit *test)
 {

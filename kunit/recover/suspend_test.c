@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The machine sleeps, on the rig, where VRAM holds poison afterwards: no content is lost, work that
- * waited continues, and a sleep that is refused or called off loses nothing. Also a device that
- * doesn't wake, and resets that come together with a sleep.
+ * Sleeps of the machine, on the rig, which leave poison in VRAM that isn't preserved: no content is
+ * lost but that of offered allocations, waiting work continues, and a sleep that is refused or
+ * called off loses nothing. Also a device that doesn't wake, and resets together with a sleep.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -176,7 +176,7 @@ static void suspend_keeps_nothing_dead(struct kunit *test)
 	dma_fence_put(late.fence);
 }
 
-/* After sleep unused VRAM doesn't count as zeroed: an allocation's first placement is zero. */
+/* After a sleep unused VRAM doesn't count as zeroed: a new allocation in VRAM reads as zeros. */
 static void suspend_leaves_nothing_clean(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -216,7 +216,7 @@ static void suspend_keeps_clients(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, in_vram(mine) || in_vram(shared));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, mine, 7));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, shared, 7));
-		/* A job uses the old addresses and counts on in the old register. */
+		/* A job uses the same addresses, and counts on in the same register. */
 		submit_count(client, 3, COUNTER);
 		submit_store(client, ELSEWHERE, round);
 		submit_copy(client, HERE, ELSEWHERE, PAGES * PAGE_SIZE);
@@ -354,7 +354,7 @@ static void suspend_preserves_whole_only(struct kunit *test)
 	close_all((struct pagoda_bo *[]){ stays, leaves }, 2);
 }
 
-/* An allocation that fills VRAM survives with its page tables, which are in the reserve. */
+/* An allocation that fills VRAM but for the reserve keeps its content and its mappings. */
 static void suspend_keeps_whole_vram(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig_reserve(test, 16);
@@ -411,7 +411,7 @@ static void suspend_join(struct suspend_caller *caller)
 	KUNIT_EXPECT_EQ(caller->rig->test, 0, caller->ret);
 }
 
-/* Preparing to sleep waits for a job that runs. */
+/* pagoda_vidmm_prepare_sleep() waits for a job that an engine has. */
 static void suspend_waits_for_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -441,8 +441,8 @@ static void suspend_waits_for_jobs(struct kunit *test)
 }
 
 /*
- * A job that waits for a point stays queued during sleep. If the point is signalled meanwhile, the
- * job runs after the machine is awake.
+ * A job that waits for a point stays queued during a sleep. If the point is signalled before the
+ * end of the sleep, the job runs after the end.
  */
 static void suspend_keeps_waiting_jobs(struct kunit *test)
 {
@@ -487,7 +487,7 @@ static int suspend_enter_run(void *arg)
 	return 0;
 }
 
-/* While the machine sleeps, no thread enters a section: it waits until the end of sleep. */
+/* From the preparation to the end of a sleep pagoda_try_enter() fails, and pagoda_enter() waits. */
 static void suspend_closes_sections(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -507,9 +507,9 @@ static void suspend_closes_sections(struct kunit *test)
 }
 
 /*
- * Sections are closed after a thread has found them open, but before the thread holds the
- * semaphore: the thread gives the semaphore back, which whatever closed the sections may need, and
- * waits until sections are open.
+ * Sections are closed after a thread has found them open, but before the thread has locked
+ * &pagoda_reset.sections: the thread unlocks the semaphore again, and waits until sections are
+ * open.
  */
 static void suspend_closes_before_a_thread(struct kunit *test)
 {
@@ -561,7 +561,7 @@ static void suspend_is_refused(struct kunit *test)
 	pagoda_rig_pin(bos[1], false);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[0]));
 
-	/* An allocation returns to VRAM after the preparation and is pinned there. */
+	/* An allocation returns to VRAM after the preparation and is pinned. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[2]));
 	pagoda_rig_pin(bos[2], true);
@@ -606,7 +606,7 @@ static void suspend_isnt_woken(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
 	suspend_power(rig, 0);
-	/* The sleep after a hibernation image was written, but the device wasn't woken before. */
+	/* A second sleep, as after a hibernation image was written, without a wake in between. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_vidmm_wake(rig->vidmm, -EIO));
 	pagoda_vidmm_end_sleep(rig->vidmm);
@@ -708,8 +708,8 @@ static void suspend_isnt_reset(struct kunit *test)
 }
 
 /*
- * A reset is counted while the device that woke is rebuilt, and a moment later it takes back that
- * VRAM was preserved: content from before the sleep is lost, whenever the rebuild gets to it.
+ * The rebuild after a sleep runs while another reset has begun its epoch, but not yet cleared
+ * &pagoda_reset.kept_epoch: content from before the sleep counts as lost.
  */
 static void suspend_keeps_nothing_of_a_reset(struct kunit *test)
 {
@@ -735,8 +735,8 @@ static void suspend_block_run(struct work_struct *work)
 }
 
 /*
- * The device's notice that it was reset is handled so late that the device is about to wake: the
- * device that woke isn't reset for it, which would lose content.
+ * The device's report that it was reset is handled so late that the device is about to wake: the
+ * device that woke isn't reset because of the report, which would lose content.
  */
 static void suspend_isnt_reset_late(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations that need room in VRAM at the same time: each waits for the others, none for jobs with
- * locks held, and each gets its room in the end. What can't fit is refused before anything is
- * evicted. Claims on free room, and evictions for a contiguous allocation.
+ * Operations that need room in VRAM at the same time: they wait for each other, and for jobs
+ * outside of sections, and each gets its room in the end. What can't fit is refused before anything
+ * is evicted. Claims on free room, and evictions for a contiguous allocation.
  */
 #include <drm/drm_exec.h>
 #include <linux/completion.h>
@@ -21,13 +21,13 @@
 #define LARGE		(PAGODA_RIG_VRAM_PAGES * 5 / 8) /* pages: two don't fit into VRAM */
 #define PART		32u	/* pages; with PARTS of them, VRAM has room for one more at most */
 #define PARTS		(PAGODA_RIG_VRAM_PAGES / PART - 1)
-#define HOLES		(PAGODA_RIG_VRAM_PAGES / 2) /* pages between those that fragment VRAM */
-#define WIDE		80u	/* pages of a window that 41 allocations have to leave */
+#define HOLES		(PAGODA_RIG_VRAM_PAGES / 2) /* free pages between those in use */
+#define WIDE		80u	/* pages of a range of VRAM that 41 allocations have to leave */
 #define FAR		((u64)SZ_2G)	/* a virtual address */
 /* Jiffies after which a test considers an operation that hasn't ended to be waiting. */
 #define A_WHILE		(HZ / 5)
 
-/* Work item that makes a list resident @times times; 0 = once, without waiting for jobs. */
+/* Work item that makes a list resident @times times; 0 = once, without a second try. */
 struct maker {
 	struct work_struct work;
 	struct completion done;
@@ -38,7 +38,7 @@ struct maker {
 	int ret;
 };
 
-/* Makes the list resident; without room waits for jobs, outside of sections, and tries again. */
+/* Makes the list resident; unless @times is 0, waits for room outside of sections, if need be. */
 static int maker_make(struct maker *maker)
 {
 	struct dma_fence *fence;
@@ -127,7 +127,7 @@ static bool told_end(struct told *told)
 	return atomic_read(&told->waits);
 }
 
-/* Before a wait for room, the jobs that will be waited for are traced. */
+/* pagoda_room_blockers() traces the jobs that a wait for room will wait for. */
 static void contention_tells_of_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -197,8 +197,8 @@ static void contention_waits_for_the_holder(struct kunit *test)
 
 /*
  * If all that could leave VRAM is being evicted for another operation, an operation waits for that
- * other operation instead of failing for want of room. An eviction takes as long as a job where the
- * CPU changes page tables (CPU_VIRTUAL mode).
+ * other operation instead of failing for want of room. In CPU_VIRTUAL mode, the eviction waits for
+ * the job that uses the victim.
  */
 static void contention_waits_for_an_eviction(struct kunit *test)
 {
@@ -252,7 +252,7 @@ static void contention_lists_take_turns(struct kunit *test)
 
 /*
  * Page tables stay in place while jobs of their VM run. A call that needs the tables' room waits
- * for the jobs outside of sections: other calls page meanwhile, and sections can be closed.
+ * for the jobs outside of sections: during the wait others can page, and sections can be closed.
  */
 static void contention_jobs_hold_up_one(struct kunit *test)
 {
@@ -283,7 +283,7 @@ static void contention_jobs_hold_up_one(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Returns a contiguous page at an ALIGNED address: no second such page fits into ALIGNED bytes. */
+/* Returns an allocation of a page that has to be ALIGNED: no two fit into ALIGNED bytes of VRAM. */
 static struct pagoda_bo *aligned_page(struct pagoda_rig *rig)
 {
 	const struct pagoda_bo_params params = {
@@ -299,8 +299,8 @@ static struct pagoda_bo *aligned_page(struct pagoda_rig *rig)
 }
 
 /*
- * MAKE_RESIDENT of a list whose bytes would fit, but not at aligned addresses, fails at once and
- * evicts nothing; the list less one allocation, as the bytes to trim say, fits.
+ * MAKE_RESIDENT of a list whose bytes would fit, but not at aligned addresses, fails and evicts
+ * nothing; the list less one allocation, as the bytes to trim say, fits.
  */
 static void contention_refuses_first(struct kunit *test)
 {
@@ -330,15 +330,15 @@ static void contention_refuses_first(struct kunit *test)
 	pieces_check(rig, bos);
 }
 
-/* Returns a contiguous allocation of @pages pages in VRAM without an alignment. */
+/* Returns a contiguous allocation of @pages pages for VRAM, which needs no alignment. */
 static struct pagoda_bo *contiguous(struct pagoda_rig *rig, u32 pages)
 {
 	return pagoda_rig_bo(rig, pages, DRM_PAGODA_ALLOCATION_CONTIGUOUS, SUBMIT_VRAM, 0);
 }
 
 /*
- * A contiguous allocation of nearly two aligned pieces of VRAM covers one of them wherever it is: a
- * list with it and as many aligned pages as VRAM has aligned pieces is refused at once.
+ * A contiguous allocation of ALIGNED bytes twice, less a page, covers ALIGNED bytes at an ALIGNED
+ * address wherever it is: a list with it and as many aligned pages as fit alone is refused.
  */
 static void contention_refuses_mixed(struct kunit *test)
 {
@@ -360,7 +360,7 @@ static void contention_refuses_mixed(struct kunit *test)
 	close_all(list, most + 1);
 }
 
-/* Beside an invalid range in the middle of VRAM, two of three large contiguous allocations fit. */
+/* On each side of an invalid range one of three contiguous allocations fits, not the third one. */
 static void contention_refuses_runs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -435,7 +435,7 @@ static void contention_counts_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_fixed_bytes(rig->vidmm));
 }
 
-/* A job that leaves no room for the page tables of its own VM is refused, and evicts nothing. */
+/* A job is refused, and evicts nothing, if its list leaves no room for its own VM's page tables. */
 static void contention_counts_own_tables(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -465,7 +465,7 @@ static void tables_map(struct submit_client *client, struct pagoda_bo *bo)
 				submit_map(client, bo, FAR + i * (u64)SZ_1G));
 }
 
-/* If a VM's page tables can't all come back beside those of VMs with jobs, they evict nothing. */
+/* If a VM's page tables don't fit into VRAM beside those of a busy VM, they evict nothing. */
 static void contention_counts_absent(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -501,7 +501,7 @@ static void contention_counts_absent(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Free room that an operation claims isn't for others until the claim ends. */
+/* An allocation that may evict nothing gets no free room that another operation claims. */
 static void contention_claims_room(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -525,7 +525,7 @@ static void contention_claims_room(struct kunit *test)
 	pagoda_vram_unclaim(rig->vidmm, &claim);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_place(second, pagoda_bo_placement_free, &op));
 	KUNIT_EXPECT_TRUE(test, in_vram(second));
-	/* Without other victims, an operation takes what others claim. */
+	/* An operation that finds no victim any more takes room that another claims. */
 	pagoda_vram_claim(rig->vidmm, &claim, &second->ttm);
 	drm_exec_unlock_obj(&exec, pagoda_bo_gem(second));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_place(first, pagoda_bo_placement_resident, &op));
@@ -569,8 +569,8 @@ static void contention_frees_a_window(struct kunit *test)
 }
 
 /*
- * Among the allocations that have to leave a range of VRAM a scattered one counts once, however
- * many blocks it has there: for a contiguous allocation as little leaves as has to.
+ * When a range of VRAM is chosen that has to be freed for a contiguous allocation, a scattered
+ * allocation counts once, however many pages it has in the range.
  */
 static void contention_counts_scattered_once(struct kunit *test)
 {

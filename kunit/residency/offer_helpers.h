@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Helpers of the suites of offers, promotion and other suites that need VRAM to be full: calls of
- * residency/ for one allocation, allocations of an eighth of VRAM, and a client that takes the
- * room.
+ * residency/ for one allocation, allocations of an eighth of VRAM, and another client that fills
+ * VRAM.
  */
 #ifndef PAGODA_KUNIT_OFFER_HELPERS_H
 #define PAGODA_KUNIT_OFFER_HELPERS_H
@@ -83,8 +83,8 @@ static inline void make_busy(struct pagoda_rig *rig, struct pagoda_bo *bo, struc
 }
 
 /*
- * Waits until all paging is complete and TTM's workqueue has run: until then the objects that TTM
- * creates to free the old places of moved allocations hold these places.
+ * Waits until all paging is complete and TTM's workqueue has run, which frees the places that
+ * moved allocations have left.
  */
 static inline void settle_moves(struct pagoda_rig *rig)
 {

@@ -19,8 +19,8 @@ static void fill_vram(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
 }
 
 /*
- * Makes half a piece resident with the highest priority: beside seven pieces there is no room in
- * VRAM then for another piece, whether or not the rig's page tables are in VRAM.
+ * Makes an allocation of half a piece resident, with the highest priority: beside it and seven
+ * pieces VRAM has no room for another piece, whether or not the rig's page tables are in VRAM.
  */
 static struct pagoda_bo *plug_vram(struct pagoda_rig *rig)
 {
@@ -33,8 +33,8 @@ static struct pagoda_bo *plug_vram(struct pagoda_rig *rig)
 }
 
 /*
- * Makes a new piece resident; returns the index in @bos of the piece that left VRAM for it, or
- * @count. Expects that no more than one piece left.
+ * Makes *@fresh, a new piece, resident; returns the index in @bos of the piece that left VRAM for
+ * it, or @count if none left. Expects that no more than one piece left.
  */
 static u32 who_leaves(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
 		      struct pagoda_bo **fresh)
@@ -86,8 +86,8 @@ static void offer_order(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[i], ranks[i]));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_set_priority(rig->vidmm, &bos[0], &lowest, 1));
 	/*
-	 * bos[0] was used no earlier than the other candidates then: only its priority makes it
-	 * leave first.
+	 * Use bos[0] last: only by its priority it leaves before bos[3], the other allocation that
+	 * isn't offered.
 	 */
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[0]));
 	for (i = 0; i < ARRAY_SIZE(expected); i++) {
@@ -177,7 +177,7 @@ static void offer_waits_for_jobs(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, used, DRM_PAGODA_OFFER_LOW));
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, other, DRM_PAGODA_OFFER_HIGH));
-	/* The job isn't done: only the other allocation is discarded. */
+	/* Of the two offered allocations the idle one leaves first, although its rank is higher. */
 	for (i = 0; in_vram(other) && i < ARRAY_SIZE(rest); i++) {
 		rest[i] = pagoda_rig_bo(rig, PIECE, 0, SUBMIT_VRAM, 0);
 		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, rest[i]));
@@ -213,8 +213,8 @@ static void offer_waits_for_jobs(struct kunit *test)
 /* ---- Refusals ---------------------------------------------------------------------- */
 
 /*
- * Offered allocations can't be made resident, submitted or accessed (-ENODATA), nor offered twice
- * (-EALREADY), and jobs that wait keep their allocations from being offered (-EBUSY).
+ * Offered allocations can't be made resident, listed by SUBMIT or accessed (-ENODATA), nor offered
+ * twice (-EALREADY), and waiting jobs keep the allocations they list from being offered (-EBUSY).
  */
 static void offer_refused(struct kunit *test)
 {
@@ -264,7 +264,7 @@ static void offer_refused(struct kunit *test)
 /* ---- Mappings ------------------------------------------------------------------------ */
 
 /*
- * An access to a mapping of an offered allocation, in VRAM or in system memory, gets SIGBUS. After
+ * An access by a CPU mapping of an offered allocation, in VRAM or in system memory, fails. After
  * RECLAIM the mapping can be used again.
  */
 static void offer_ends_mappings(struct kunit *test)
@@ -316,7 +316,7 @@ static void offer_private(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 6ull, submit_word(rig, beside, 0));
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, mine));
-	/* Jobs can use the allocation again after it is reclaimed, with its content or without. */
+	/* After RECLAIM jobs find the allocation's content, or zeros if it was discarded. */
 	submit_compare(client, HERE, 5);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));

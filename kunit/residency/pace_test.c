@@ -15,7 +15,7 @@
 
 /*
  * A client, and VRAM without room for another piece: @crowd, of another client, and @rest, half a
- * piece, leave less than half a piece, in which page tables are, too.
+ * piece, leave half a piece, of which page tables and save areas take a part.
  */
 struct pace_test {
 	struct pagoda_rig *rig;
@@ -183,7 +183,7 @@ static void pace_pays_what_leaves(struct kunit *test)
 	pace_end(&t);
 }
 
-/* An allocation that supports VRAM only is brought there even without tokens, and costs none. */
+/* An allocation that supports VRAM only comes to VRAM even without tokens, and costs none. */
 static void pace_only_vram(struct kunit *test)
 {
 	struct drm_pagoda_stats before, after;
@@ -325,7 +325,7 @@ static void pace_moved_meanwhile(struct kunit *test)
 	pace_job(t.client, HERE + 8, 0x2222, NULL);
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, bo->ttm.resource->mem_type);
 	KUNIT_EXPECT_EQ(test, 0x2222ull, submit_word(t.rig, bo, 8));
-	/* Closing an allocation removes it from the VM's list of allocations that were left out. */
+	/* pagoda_vm_forget() removes an allocation from the list of those that were left out. */
 	pagoda_vm_forget(t.client->vm, bo);
 	KUNIT_EXPECT_TRUE(test, list_empty(&t.client->vm->left_out));
 	pagoda_rig_close(bo);
@@ -404,8 +404,8 @@ static void pace_others(struct kunit *test)
 }
 
 /*
- * The aperture holds two of the three allocations. The third one is brought to VRAM without tokens,
- * and no allocation of the job is evicted for another.
+ * The aperture has room for two of a job's three allocations. The third one is brought to VRAM
+ * without tokens, and no allocation of the job is evicted for another.
  */
 static void pace_nowhere_else(struct kunit *test)
 {

@@ -54,8 +54,8 @@ static bool promote_is_done(struct pagoda_promotion *promotion)
 }
 
 /*
- * Runs the work item until it has nothing left to do; returns false if it still has after %ROUNDS
- * rounds.
+ * Runs promotion's work item until no walk is under way or due and all slices have ended; returns
+ * false if that isn't so after %ROUNDS rounds.
  */
 static bool promote_settle(struct pagoda_rig *rig)
 {
@@ -103,8 +103,8 @@ static u32 count_in_vram(struct pagoda_bo **bos, u32 count)
 }
 
 /*
- * Makes @count pieces with content and has @crowd evict them from VRAM; promotion has no tokens
- * until promote_let().
+ * Makes @count pieces with content, then fills VRAM with @crowd, for which the pieces are evicted;
+ * promotion has no tokens until promote_let().
  */
 static void pieces_out(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
 		       struct pagoda_bo **crowd)
@@ -301,8 +301,8 @@ static void promote_closed(struct kunit *test)
 }
 
 /*
- * An allocation is closed while it is busy. TTM keeps it until it is idle, but it must not be
- * promoted: TTM would never free its VRAM.
+ * TTM keeps an allocation that is closed while it is busy until it is idle. Such an allocation must
+ * not be promoted: TTM would never free its VRAM.
  */
 static void promote_dead(struct kunit *test)
 {
@@ -495,7 +495,7 @@ static bool promote_arrives(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	return in_vram(bo);
 }
 
-/* The work item doesn't wait for a client's thread that is in use: other clients come first. */
+/* If a client's payer thread is in use, promotion passes over the client's allocations. */
 static void promote_payer(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -647,8 +647,7 @@ static void promote_random(struct kunit *test)
 /* ---- Resets and teardown ------------------------------------------------------------- */
 
 /*
- * Allocations that trimming evicted aren't promoted: their room was requested for another
- * allocation.
+ * Allocations that pagoda_vidmm_trim() evicted aren't promoted, although nothing takes their room.
  */
 static void promote_trimmed(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * RECLAIM of offered allocations: the content is whole or zeros, wherever the allocation was and
- * whatever the device did meanwhile, also at random against a model; and which allocations get
- * pages and become resident again.
+ * whatever the device did during the offer, also at random against a model; and which allocations
+ * get pages and become resident again.
  */
 #include <linux/prandom.h>
 #include <drm/ttm/ttm_tt.h>
@@ -12,8 +12,8 @@
 /* ---- Reclaim ------------------------------------------------------------------------- */
 
 /*
- * Reclaiming gives the content or zeros, wherever the allocation is; the old content isn't visible
- * to other allocations.
+ * After RECLAIM an allocation has its content or, if that was discarded, zeros. A new allocation in
+ * the VRAM of discarded content reads as zeros.
  */
 static void reclaim_content(struct kunit *test)
 {
@@ -43,8 +43,8 @@ static void reclaim_content(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
 	/*
-	 * The rig's device fills discarded VRAM with garbage: a new allocation there is zero all
-	 * the same.
+	 * The rig's device fills discarded VRAM with poison: a new allocation in this VRAM reads as
+	 * zeros all the same.
 	 */
 	next = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES - 2 * PIECE, CPU, SUBMIT_VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, next));
@@ -55,7 +55,7 @@ static void reclaim_content(struct kunit *test)
 
 /*
  * RECLAIM makes an allocation resident again that was made resident before the offer, unless EVICT
- * was called since; the fence covers the move. An allocation outside of VRAM that the CPU can't see
+ * was called since; the fence covers the move. An allocation outside of VRAM that isn't CPU visible
  * gets no pages.
  */
 static void reclaim_pages_in(struct kunit *test)
@@ -68,7 +68,7 @@ static void reclaim_pages_in(struct kunit *test)
 	u32 results[2];
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_offer(rig->vidmm, bos, 2, DRM_PAGODA_OFFER_LOW, 0));
-	/* The first one is evicted by TTM, the second one on its client's request. */
+	/* The first allocation leaves VRAM as a victim, the second one on its client's request. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[0]));
 	KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[1]));
 	pagoda_rig_settle(rig);
@@ -163,8 +163,8 @@ static void reclaim_not_committed(struct kunit *test)
 }
 
 /*
- * When a tiled allocation is discarded, the content in its window is, too; if it isn't, RECLAIM
- * leaves the window as it was.
+ * When the content of a tiled allocation is discarded, so is the content in its window; else
+ * RECLAIM leaves the window as it was.
  */
 static void offer_tiled(struct kunit *test)
 {
@@ -194,7 +194,7 @@ static void offer_tiled(struct kunit *test)
 
 /* ---- Resets and failures --------------------------------------------------------------- */
 
-/* A reset neither clears offered allocations nor marks them lost: they leave VRAM, discarded. */
+/* After a reset idle offered allocations aren't filled with zeros, but leave VRAM, discarded. */
 static void offer_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -222,8 +222,8 @@ static void offer_reset(struct kunit *test)
 }
 
 /*
- * When the device refuses DISCARD_CONTENT, or the builder reports busy, the allocation counts as
- * discarded all the same, and the old content isn't visible after RECLAIM.
+ * If the device fails at DISCARD_CONTENT, or the builder reports busy, the content counts as
+ * discarded all the same, and the allocation has zeros after RECLAIM.
  */
 static void offer_discard_fails(struct kunit *test)
 {
@@ -334,7 +334,7 @@ static void model_step(struct model *m, struct rnd_state *rnd)
 }
 
 /*
- * Expects that exactly the model's allocations are offered, that no other allocation lost its
+ * Expects that those allocations are offered that the model says, that no other allocation lost its
  * content, and that TTM and the policy rank each allocation by its priority and offer.
  */
 static void model_check(struct model *m)

@@ -258,7 +258,7 @@ static void resident_stays_for_others(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_evict(m.rig, &bo, 1, &fence));
 	dma_fence_put(fence);
 	KUNIT_EXPECT_EQ(test, TTM_PL_VRAM, bo->ttm.resource->mem_type);
-	/* The other client is closed: its counts are dropped. */
+	/* Drop the other client's counts, as when the client is closed. */
 	pagoda_client_drop_lists(other);
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_require_clients(bo));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_evict(m.rig, &bo, 1, &fence));
@@ -286,7 +286,7 @@ static bool resident_has_news(struct file *file)
 	return vfs_poll(file, NULL) & EPOLLIN;
 }
 
-/* A client gets an event if an allocation on its list is evicted to make room, and only then. */
+/* A client gets an event if an allocation on its list leaves VRAM as a victim, and only then. */
 static void resident_tells_who_leaves(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -379,8 +379,8 @@ static void resident_made_elsewhere(struct kunit *test)
 
 /*
  * Allocations that a job's VM maps are resident for the job if they are on the client's residency
- * list, although the job doesn't list them; an allocation that isn't on the residency list stays in
- * system memory, and a job that uses the allocation faults.
+ * list, although the job doesn't list them. An allocation that is on neither list stays in system
+ * memory, and a job that uses the allocation faults.
  */
 static void resident_when_executed(struct kunit *test)
 {
@@ -429,8 +429,8 @@ static void resident_when_executed(struct kunit *test)
 }
 
 /*
- * While a job is executed, its allocations stay usable, even if they are taken off the list and
- * evicted.
+ * An allocation that a job uses stays where the job can use it until the job has ended, even if the
+ * client takes the allocation off its list and calls EVICT.
  */
 static void resident_while_executed(struct kunit *test)
 {
@@ -457,7 +457,7 @@ static void resident_while_executed(struct kunit *test)
 	resident_model_end(&m);
 }
 
-/* A reset of the device loses content of VRAM, but no counts. */
+/* A reset of the device loses content of VRAM, but no counts of residency lists. */
 static void resident_survives_resets(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);

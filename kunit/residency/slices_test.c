@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Walks over many allocations or blocks of VRAM: no lock that other clients need is held for more
- * than %PAGODA_WALK_SLICE of them.
+ * Walks over many allocations, or over the buddy allocator's blocks of VRAM: no lock that other
+ * clients need is held for more than %PAGODA_WALK_SLICE of them.
  */
 #include <linux/sizes.h>
 #include <kunit/static_stub.h>
@@ -87,9 +87,9 @@ static void slices_policy(struct kunit *test)
 }
 
 /*
- * An operation that finds no victim looks for an allocation that another operation keeps, and
- * pauses while it passes the many that it keeps itself. Here the other operation ends in such a
- * pause, and its allocation becomes the victim.
+ * An operation that finds no victim looks for an allocation that another operation keeps, with
+ * pauses if the operation keeps many itself. In this test the other operation ends in such a pause,
+ * and its allocation becomes the victim.
  */
 static void slices_of_others(struct kunit *test)
 {
@@ -111,7 +111,7 @@ static void slices_of_others(struct kunit *test)
 							  &trim));
 	dma_fence_put(fence);
 	KUNIT_EXPECT_FALSE(test, in_vram(late));
-	/* The operation's own allocations are kept, and let go, in slices, too. */
+	/* The operation's own allocations are kept, and then kept no more, in slices, too. */
 	KUNIT_EXPECT_EQ(test, 2 * SLICES + MANY / PAGODA_WALK_SLICE, slices.pauses);
 	pagoda_rig_pin(pinned, false);
 	pagoda_rig_close(pinned);
@@ -121,8 +121,8 @@ static void slices_of_others(struct kunit *test)
 }
 
 /*
- * The allocations of the residency list that a VM maps are collected in slices, without the
- * spinlock of the VM's list.
+ * The allocations of the residency list that a VM maps are collected in slices: in the pauses the
+ * spinlock of the VM's list isn't held.
  */
 static void slices_bound(struct kunit *test)
 {
@@ -153,7 +153,7 @@ static void slices_bound(struct kunit *test)
 	slices_end();
 }
 
-/* QUERY visits the blocks of VRAM in slices, and not at all unless they have changed. */
+/* QUERY visits the buddy allocator's blocks in slices, and not at all unless they have changed. */
 static void slices_largest_free(struct kunit *test)
 {
 	struct drm_pagoda_segment_info info = { .id = DRM_PAGODA_SEGMENT_VRAM };

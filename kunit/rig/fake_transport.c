@@ -80,8 +80,8 @@ struct fake_run {
 };
 
 /*
- * Chooses the next request to execute, and its trouble, if any; returns false if there is none.
- * Caller holds the lock.
+ * Chooses the next request to execute, and its trouble, if any; returns false if the device has no
+ * request to execute, or is executing one. Caller holds the lock.
  */
 static bool fake_begin(struct pagoda_fake_transport *fake, struct fake_run *run)
 {
@@ -114,8 +114,8 @@ static bool fake_begin(struct pagoda_fake_transport *fake, struct fake_run *run)
 }
 
 /*
- * Records how a request ended, also in *@outcome; returns the request to complete, or NULL if it
- * isn't to be completed. Caller holds the lock.
+ * Records how a request ended, also in *@outcome. Takes the request out of the ring and returns it,
+ * to be completed; or returns NULL if it isn't to be completed. Caller holds the lock.
  */
 static struct pagoda_request *fake_end(struct pagoda_fake_transport *fake, struct fake_run *run,
 				       enum pagoda_outcome *outcome)
@@ -142,7 +142,7 @@ static struct pagoda_request *fake_end(struct pagoda_fake_transport *fake, struc
 	for (i = 0; i < fake->nr_ring; i++)
 		if (fake->ring[i].seqno == run->seqno)
 			fake->ring[i].done = true;
-	/* poll() must not find the request, only a reset may. */
+	/* Without a number poll() doesn't find the request; a reset gives the request back. */
 	if (run->what == PAGODA_FAKE_DROP)
 		for (i = 0; i < fake->nr_ring; i++)
 			if (fake->ring[i].seqno == run->seqno)
@@ -302,8 +302,7 @@ void pagoda_fake_transport_wait_silent(struct pagoda_fake_transport *fake)
 
 /*
  * Waits until the running request is done, as a real device does in a reset. The work item isn't
- * flushed: lockdep would take its dependencies for the caller's, although no fence is waited for
- * here.
+ * flushed: lockdep would take the locks of the work item for dependencies of the caller.
  */
 static void fake_wait(struct pagoda_fake_transport *fake)
 {

@@ -9,14 +9,14 @@
 #include "core/transport.h"
 
 /*
- * A device that does what a test says, for one queue. It takes requests in order, one at a time,
- * has the test's function execute each, and completes it. Like the real device it halts at a fault
- * until it is reset. After a reset the paging queue takes the request behind the last one executed;
- * an engine counts all requests that it was given as executed.
+ * A device with one queue that does what a test says. The device takes requests in order, one at a
+ * time, has the test's function execute each, and completes the request. At a fault the device
+ * halts until a reset, as the real one does. After a reset the next request of the paging queue has
+ * the number behind the last one executed; for an engine all requests submitted count as executed.
  *
- * The device also checks the transport's user: requests whose numbers don't follow each other or
- * that start behind their end, submit, poll and reset during a reset, and requests for which the
- * ring has no room are counted in @violations.
+ * The device also checks the transport's user, and counts in @violations: requests whose numbers
+ * don't follow each other, that start behind their end or for which the ring has no room; and
+ * calls of submit, poll and reset during a reset.
  */
 
 #define PAGODA_FAKE_DEPTH	16
@@ -27,26 +27,26 @@
 enum pagoda_fake_mode {
 	PAGODA_FAKE_IMMEDIATE,	/* within kick() */
 	PAGODA_FAKE_DEFERRED,	/* by a work item */
-	PAGODA_FAKE_HELD,	/* as many as pagoda_fake_transport_let() allows */
+	PAGODA_FAKE_HELD,	/* by a work item, as many as pagoda_fake_transport_let() allows */
 };
 
 enum pagoda_fake_trouble {
 	PAGODA_FAKE_FAULT,	/* execute the request up to an offset, then report a fault */
-	PAGODA_FAKE_SILENT,	/* execute the request, without interrupt: only poll() finds it */
-	PAGODA_FAKE_DROP,	/* execute the request, never complete it: only a reset finds it */
+	PAGODA_FAKE_SILENT,	/* execute the request, complete it only when poll() is called */
+	PAGODA_FAKE_DROP,	/* execute the request, don't complete it: a reset gives it back */
 	PAGODA_FAKE_HANG,	/* execute the request up to an offset, then hang */
-	PAGODA_FAKE_CORRUPT,	/* execute the request, complete it with nonsense */
+	PAGODA_FAKE_CORRUPT,	/* execute the request, complete it with an invalid answer */
 };
 
-/* Results of pagoda_fake_execute besides 0 and errors that are faults. */
+/* Results of pagoda_fake_execute that are neither success nor a fault. */
 #define PAGODA_FAKE_STANDS_STILL	(-EBUSY)
 #define PAGODA_FAKE_BABBLES		(-EPROTO)
 
 /*
  * Executes data[start, end) of a request. Returns 0; an error, with fault->offset the offset of the
  * packet that failed and fault->reason the reason; %PAGODA_FAKE_STANDS_STILL to hang at
- * fault->offset; or %PAGODA_FAKE_BABBLES to answer with nonsense. May sleep unless the mode is
- * immediate.
+ * fault->offset; or %PAGODA_FAKE_BABBLES to halt with an invalid answer. May sleep unless the mode
+ * is immediate.
  */
 typedef int (*pagoda_fake_execute)(void *arg, u64 seqno, const void *data, u32 start,
 				   u32 end, struct pagoda_fault *fault);
@@ -72,7 +72,7 @@ struct pagoda_fake_transport {
 	struct pagoda_transport base;
 	pagoda_fake_execute execute;
 	pagoda_fake_control control;	/* NULL: commands fail with -ENODEV */
-	void (*stopped)(void *arg);	/* called in a reset, when no request runs; may be NULL */
+	void (*stopped)(void *arg);	/* called in a successful reset, no request runs; or NULL */
 	void *arg;
 	struct workqueue_struct *wq;
 	struct work_struct work;
@@ -83,11 +83,11 @@ struct pagoda_fake_transport {
 	u32 nr_ring;
 	u32 permits;		/* number of requests that may still run in held mode */
 	bool running;
-	u64 skipped;		/* bytes the running request didn't copy; @execute adds up */
+	u64 skipped;		/* clean bytes that the running request skipped; set by @execute */
 	bool halted;		/* executes nothing until a reset or go_on() */
 	bool hangs;		/* halted, and doesn't complete the request */
 	bool resetting;
-	u64 seqno;		/* last request that was executed to its end */
+	u64 seqno;		/* last request that was, or counts as, executed to its end */
 	u32 offset;		/* byte reached in the request after @seqno */
 	u64 last_submitted;
 	u32 most;		/* highest @nr_ring so far */
@@ -110,7 +110,7 @@ struct pagoda_fake_transport {
 		u64 seqno;
 		const void *data;
 		u32 start;
-	} log[PAGODA_FAKE_LOG];	/* the first calls of submit */
+	} log[PAGODA_FAKE_LOG];	/* the first calls of submit(), also those that failed */
 	u32 resets;
 	u32 polls;
 	u32 controls;		/* number of commands, refused ones included */
@@ -128,24 +128,24 @@ void pagoda_fake_transport_mode(struct pagoda_fake_transport *fake,
 				enum pagoda_fake_mode mode);
 /*
  * The next @times executions of request @seqno that start at or before byte @offset end in
- * @trouble: a fault or hang happens at @offset.
+ * @trouble. A fault or hang happens at @offset.
  */
 void pagoda_fake_transport_order(struct pagoda_fake_transport *fake, u64 seqno,
 				 enum pagoda_fake_trouble trouble, u32 offset, u32 times);
-/* Does what RESET_ADAPTER does to a queue: all requests count as executed and are given back. */
+/* Does what RESET_ADAPTER does to a queue: requests count as executed and end as aborted. */
 void pagoda_fake_transport_lose(struct pagoda_fake_transport *fake);
 /*
- * Waits until the device has requests and does nothing about them: because it hangs, mustn't run
- * them, or suppressed their completion. The transport's user hears no more of the device, however
- * long the test waits.
+ * Waits until the device has requests and can execute none of them without a call by the test or
+ * the driver: the device halted, held mode has no permit left, or the requests were executed
+ * without completion.
  */
 void pagoda_fake_transport_wait_silent(struct pagoda_fake_transport *fake);
 /*
- * Lets a device that hangs or halted at a fault go on, without a reset; a request in which it hung
- * is executed again from its start.
+ * Lets a device that hangs or halted at a fault go on, without a reset; a request in which the
+ * device hung is executed again, from &pagoda_request.start.
  */
 void pagoda_fake_transport_go_on(struct pagoda_fake_transport *fake);
-/* In held mode: allows @count more executions of requests, and begins with those that wait. */
+/* Allows @count more executions of requests in held mode; requests that wait are executed first. */
 void pagoda_fake_transport_let(struct pagoda_fake_transport *fake, u32 count);
 
 #endif

@@ -30,8 +30,8 @@ static const struct file_operations rig_map_fops = { .mmap = rig_map_mmap };
 /*
  * Maps @size bytes from @offset on of a file, or anonymous memory if @file is NULL, in an address
  * space of the test's thread. Returns the user address, or 0. kunit_vm_mmap() takes two references
- * to the space, but the thread's end returns one: a struct mm_struct for each test stays, empty,
- * that is no leak of the driver.
+ * to the struct mm_struct, of which the thread's end drops one: the structs that are left are no
+ * leak of the driver.
  */
 static inline unsigned long rig_mmap(struct kunit *test, struct file *file, u64 size,
 				     unsigned long prot, unsigned long flags, u64 offset)
@@ -55,7 +55,7 @@ static inline unsigned long rig_map(struct pagoda_rig *rig, struct pagoda_bo *bo
 	unsigned long at;
 
 	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(file));
-	/* TTM finds mappings by the device's address space. */
+	/* TTM finds mappings by the device's struct address_space. */
 	file->f_mapping = rig->drm->anon_inode->i_mapping;
 	at = rig_mmap(rig->test, file, bo->ttm.base.size, prot, MAP_SHARED, offset);
 	fput(file);
@@ -68,8 +68,8 @@ static inline void rig_unmap(struct pagoda_rig *rig, struct pagoda_bo *bo, unsig
 }
 
 /*
- * Does what mprotect(PROT_READ | PROT_WRITE) does to a mapping. Returns 0; -EACCES if the mapping
- * may never be written; or -ENOENT.
+ * Does what mprotect(PROT_READ | PROT_WRITE) does to the mapping at @at. Returns 0; -EACCES if the
+ * mapping may never be written; or -ENOENT if there is no mapping.
  */
 static inline int rig_map_make_writable(unsigned long at)
 {

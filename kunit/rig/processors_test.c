@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checks that two kernel threads run at the same time on the machine of the suites: suites that
- * race two threads prove something only then.
+ * Checks that two kernel threads run at the same time, if the machine of the suites has two
+ * processors: suites that race two threads prove something only then.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -13,7 +13,7 @@
 #define ROUNDS		64
 #define PATIENCE_NS	(10 * NSEC_PER_SEC)
 
-/* Shared by two threads that pass @next back and forth; @parted: a thread waited too long. */
+/* Shared by two threads, which pass @next back and forth; @parted: the exchange has failed. */
 struct meeting {
 	atomic_t next;
 	bool parted;
@@ -26,8 +26,8 @@ struct guest {
 };
 
 /*
- * Waits for its turns and passes the number on, without giving up the processor: if both threads
- * had only one, the other thread could never answer.
+ * Waits for the thread's turns and passes the number on, without preemption: if both threads shared
+ * a processor, the other thread could never answer.
  */
 static int guest_run(void *data)
 {

@@ -39,7 +39,7 @@ bool pagoda_claim(struct pagoda_claim *claim);
 
 /*
  * A case with parameters that takes long. Slow cases need no second processor: they run under UML,
- * which emulates nothing, and are left out on the sanitizer kernel.
+ * which emulates nothing, and are left out in QEMU (machine.sh, step kunit).
  */
 #define PAGODA_CASE_PARAM_SLOW(test_name, gen_params) \
 	KUNIT_CASE_PARAM_ATTR(test_name, gen_params, { .speed = KUNIT_SPEED_SLOW })

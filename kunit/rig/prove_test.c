@@ -9,7 +9,7 @@
 /* A claim of a point that doesn't exist: the report ignores it. */
 #define NONE { .points = "nothing", .file = __FILE__, .line = __LINE__ }
 
-/* The claim that all tests here make. */
+/* The claim that prove_once() and prove_by_parameter() make. */
 static struct pagoda_claim shared = NONE;
 
 /* Repeated in one test, a claim is written once. */
@@ -48,7 +48,7 @@ static int prove_helper_run(void *data)
 	return 0;
 }
 
-/* A claim by a thread that the test started is the test's. */
+/* A claim by a thread that the test started is written into the test's results, once. */
 static void prove_from_a_thread(struct kunit *test)
 {
 	struct prove_helper helper = { .claim = NONE };

@@ -49,8 +49,8 @@ static u64 rig_shown(struct pagoda_rig *rig, u64 va)
 }
 
 /*
- * Records in @rig->shown to which pages the address in a NOTIFY_ALLOC leads in the paging space,
- * the first and the last one, when the engine executes the notice.
+ * When the engine executes a NOTIFY_ALLOC with an address, records in &pagoda_rig.shown to which
+ * pages the notice's first and last page are mapped in the paging space, until @shown is full.
  */
 static void rig_notify(void *context, const struct virtio_pagoda_packet *packet)
 {
@@ -87,7 +87,7 @@ static bool rig_fail_is(const struct pagoda_rig_fail *fail,
 
 /*
  * Returns the number of the first packet in [start, end) that is to fail, counted from the buffer's
- * start, or PAGODA_ENGINE_NEVER.
+ * start, and takes one from &pagoda_rig_fail.times; or PAGODA_ENGINE_NEVER.
  */
 static u32 rig_fail_at(struct pagoda_rig *rig, u64 seqno, const void *data, u32 start, u32 end)
 {
@@ -167,8 +167,8 @@ static int rig_execute(void *arg, u64 seqno, const void *data, u32 start, u32 en
 }
 
 /*
- * The paging queue is being reset: no request is being executed, so writes that the engine holds
- * back can be written now.
+ * &pagoda_fake_transport.stopped: writes the paging queue's write combiner back, which is possible
+ * because no request of the queue is being executed.
  */
 static void rig_stopped(void *arg)
 {
@@ -178,8 +178,8 @@ static void rig_stopped(void *arg)
 }
 
 /*
- * Executes RESET_ADAPTER. The fake device comes out of it in deferred mode, whatever mode it had
- * before.
+ * Executes RESET_ADAPTER, unless a test set an error for the command. The fake device is in
+ * deferred mode then, whatever its mode was before.
  */
 static int rig_reset(struct pagoda_rig *rig)
 {
@@ -212,7 +212,7 @@ static int rig_dirty(struct pagoda_rig *rig, const struct pagoda_command *comman
 	return ok ? 0 : -EINVAL;
 }
 
-/* A SET_ROOT that is to be lost isn't carried out. */
+/* Executes SET_ROOT; if the command is to be lost, returns -ETIMEDOUT without executing it. */
 static int rig_root(struct pagoda_rig *rig, const struct pagoda_command *command)
 {
 	if (command->index && rig->lose_roots) {
@@ -223,7 +223,7 @@ static int rig_root(struct pagoda_rig *rig, const struct pagoda_command *command
 				      command->address, command->size) ? -EINVAL : 0;
 }
 
-/* The control queue: commands of the transport become calls of the engine. */
+/* &pagoda_fake_transport.control: executes a control command by calls of the software GPU. */
 static int rig_control(void *arg, const struct pagoda_command *command)
 {
 	struct pagoda_rig *rig = arg;
@@ -281,7 +281,7 @@ static void rig_make_tables(struct pagoda_rig *rig, const struct pagoda_rig_opti
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->tlbs);
 }
 
-/* The windows of all swizzling ranges are one contiguous block. */
+/* The windows of all swizzling ranges are physically contiguous, one behind another. */
 static void rig_make_ranges(struct pagoda_rig *rig)
 {
 	struct pagoda_engine *engine = &rig->engine;
@@ -316,8 +316,8 @@ static void rig_make_engine(struct pagoda_rig *rig, const struct pagoda_rig_opti
 	size_t size = (large ? PAGODA_RIG_LARGE_PAGES : PAGODA_RIG_VRAM_PAGES) << PAGE_SHIFT;
 
 	/*
-	 * VRAM that the CPU sees through a window must be physically contiguous, and so large a
-	 * contiguous block can't be allocated.
+	 * VRAM with a CPU window must be physically contiguous. Large VRAM has no window, and is
+	 * too large to be allocated contiguously.
 	 */
 	engine->vram = large ? vzalloc(size) : alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->vram);
@@ -445,8 +445,8 @@ static void rig_destroy(void *data)
 }
 
 /*
- * Replaces pagoda_stream_is_queued() in the test's own thread: there a fence of pagoda_test_fence()
- * counts as that of a job that has a place of an engine.
+ * Replaces pagoda_stream_is_queued() in the test's thread, and in threads whose kunit_test is the
+ * test: a fence of pagoda_test_fence() counts there as that of a job with a place of an engine.
  */
 static bool rig_is_queued(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
@@ -584,7 +584,7 @@ void pagoda_rig_share(struct pagoda_rig *rig, bool share)
 	struct pagoda_stream *stream = rig->vidmm->stream;
 
 	stream->patience = share ? 100 * HZ : rig->patience;
-	/* Sends operations that waited for the old timeout. */
+	/* Queue submissions that are open, with the former patience, now. */
 	mod_delayed_work(stream->wq, &stream->flush, 0);
 	flush_delayed_work(&stream->flush);
 }
@@ -637,12 +637,12 @@ void pagoda_rig_settle(struct pagoda_rig *rig)
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
 	rig_settle_queue(rig);
 	/*
-	 * Operations that were queued in the meantime may have left writes that the engine holds
-	 * back.
+	 * Operations that were queued during the wait may have left writes in the engine's write
+	 * combiner.
 	 */
 	for (i = 0; i < 10 && pagoda_engine_holds_writes(&rig->engine, 0); i++)
 		rig_settle_queue(rig);
-	/* Memory may be freed from here on: no write that the engine held back can still hit it. */
+	/* The caller may free memory now: the write combiner has no write to that memory. */
 	KUNIT_EXPECT_FALSE(rig->test, pagoda_engine_holds_writes(&rig->engine, 0));
 }
 
@@ -700,8 +700,8 @@ int pagoda_rig_place(struct pagoda_bo *bo, const struct ttm_place *place, bool n
 
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	/*
-	 * An allocation that leaves VRAM while jobs use it leaves as a victim does: the copy is
-	 * queued behind the jobs, and the caller doesn't wait.
+	 * An allocation that leaves VRAM while it has unsignalled fences leaves as a victim does:
+	 * the copy is queued behind jobs, and the caller doesn't wait.
 	 */
 	if (pagoda_bo_is_in_vram(bo) && place->mem_type != TTM_PL_VRAM &&
 	    !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP))

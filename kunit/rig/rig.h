@@ -11,9 +11,9 @@
 #include "prove.h"
 
 /*
- * The driver's memory manager on a GPU inside the test. TTM, segments, stream and queue are the
- * driver's own, the engine is the software GPU's, and the fake transport connects both. The first
- * PAGODA_RIG_LOG packets of paging that the engine executes are noted in a log.
+ * The driver's memory manager on a GPU inside the test: segments, stream and queues are the
+ * driver's, the engine is the software GPU's, and transports of the test connect both. The log gets
+ * paging packets that the engine has executed, up to PAGODA_RIG_LOG.
  */
 
 #define PAGODA_RIG_VRAM_PAGES		1024
@@ -28,7 +28,7 @@
 #define PAGODA_RIG_RANGE_BYTES		(256u << 10)
 
 /**
- * struct pagoda_rig_mode - A way to write page tables, as a parameter of tests
+ * struct pagoda_rig_mode - Update mode, with or without a device MMU, as a parameter of tests
  * @update_mode: enum virtio_pagoda_update_mode
  * @device_mmu: The device has an MMU of its own that translates addresses of system memory
  */
@@ -47,15 +47,15 @@ PAGODA_KUNIT_PARAMS(pagoda_rig_update_modes);
 PAGODA_KUNIT_PARAMS(pagoda_rig_mmu_modes);
 
 /**
- * struct pagoda_rig_note - A packet that the engine executed
+ * struct pagoda_rig_note - A paging packet that the engine executed
  * @opcode: Operation of the packet
  * @flags: Flags of the packet
- * @seqno: Number of the submission that contained the packet
+ * @seqno: Number of the request that contained the packet
  * @allocation: Id of the packet's allocation
  * @size: Bytes; or pages for MAP, UNMAP, MAP_MMU, UNMAP_MMU and notices of residency; or entries
  *	for UPDATE_PAGE_TABLE
- * @src: Source segment of a TRANSFER or DISCARD_CONTENT, direction of a VIRTUAL_TRANSFER,
- *	mode of an UPDATE_PAGE_TABLE
+ * @src: Source segment of a TRANSFER, segment of a DISCARD_CONTENT, direction of a
+ *	VIRTUAL_TRANSFER, update mode of an UPDATE_PAGE_TABLE
  * @dst: Destination segment of a TRANSFER or FILL, segment of a MAP, UNMAP or notice of residency
  * @address: Destination, or the packet's only address: address in a segment, page of the aperture,
  *	virtual address, or first address that UPDATE_PAGE_TABLE changes or FLUSH_TLB flushes
@@ -82,12 +82,12 @@ struct pagoda_rig_note {
 
 /**
  * struct pagoda_rig_fail - Packets that the device is to report as faulty
- * @seqno: Submission of the packet, 0 = any
+ * @seqno: Number of the packet's request, 0 = any
  * @packet: Number of the packet in its buffer, from 0; used only if @opcode is 0
  * @opcode: Operation of the packet; 0 = the packet with number @packet, whatever its operation
  * @allocation: Id of the packet's allocation, 0 = any; used only if @opcode isn't 0
- * @times: How many more such packets fail; 0 = none
- * @middle: A packet fails after half of its effect, else before any
+ * @times: Number of executions of such packets that are still to fail; 0 = none
+ * @middle: The packet fails after half of its effect; else without an effect
  */
 struct pagoda_rig_fail {
 	u64 seqno;
@@ -98,7 +98,7 @@ struct pagoda_rig_fail {
 	bool middle;
 };
 
-/* Bus addresses of the first and the last page to which the address in a NOTIFY_ALLOC leads. */
+/* Bus addresses of the first and the last page of a NOTIFY_ALLOC's range; 0 = not mapped. */
 struct pagoda_rig_shown {
 	u64 first;
 	u64 last;
@@ -113,17 +113,17 @@ struct pagoda_rig_shown {
  * @index: Number of the engine
  * @wq: Workqueue for @work
  * @work: Executes the requests in @ring
- * @stop: Asks the request that is being executed to stop
- * @reset_error: Set by tests: error that resets return
+ * @stop: Ends the execution of a request early, and keeps further requests from being begun
+ * @reset_error: Set by tests: error that resets of the engine return; RESET_ADAPTER clears it
  * @lock: Protects all members below
  * @ring: Requests in order
  * @nr_ring: Number of requests in @ring
- * @seqno: Last request that was executed to its end
- * @running: A request is being executed
- * @halted: A request failed or was stopped; nothing is executed until the engine is reset
- * @held: Set by tests: nothing is executed; see pagoda_rig_hold()
+ * @seqno: Number of the last request that was executed to its end
+ * @running: A request is being executed or completed
+ * @halted: A request failed or was stopped; no other is begun until the engine is reset
+ * @held: Set by pagoda_rig_hold(): no request is begun
  * @executed: Number of requests executed to their end
- * @resets: Number of resets
+ * @resets: Number of successful resets
  */
 struct pagoda_rig_engine {
 	struct pagoda_transport base;
@@ -164,35 +164,35 @@ struct pagoda_rig {
 	struct pagoda_rig_shown shown[8];
 	u32 nr_shown;
 	struct pagoda_rig_fail fail;
-	u32 flush_late;		/* set by tests: one in so many of @flushes is late; 0: none */
+	u32 flush_late;		/* set by tests: of so many @flushes one waits a jiffy; 0: none */
 	u32 flushes;		/* buffers with a FLUSH_TLB executed while @flush_late is set */
-	u32 lose_roots;		/* set by tests: so many SET_ROOT of VMs get no answer */
-	bool loses_events;	/* set by tests: events of changed fences get lost */
+	u32 lose_roots;		/* set by tests: number of next SET_ROOTs of VMs that time out */
+	bool loses_events;	/* set by tests: the driver gets no events of changed fences */
 	enum pagoda_engine_vram reset_vram;
 	int reset_error;	/* set by tests: error that RESET_ADAPTER returns */
 	atomic_t accesses;	/* number of executions begun and of accesses to system memory */
 	bool unplugged;
 	unsigned long patience;		/* the stream's default */
 	struct pagoda_plug plug;	/* of pagoda_rig_plug_shared() */
-	s64 overruns;		/* expected number of costs that are announced too low */
+	s64 overruns;		/* set by tests: expected &pagoda_vidmm.stats.overruns at the end */
 };
 
 /* How a rig differs from the default. */
 struct pagoda_rig_options {
 	u64 without;		/* features to hide from the driver */
-	u32 buffer_size;	/* bytes of a paging buffer; 0: 64 KiB */
+	u32 buffer_size;	/* most bytes of a paging buffer; 0: 64 KiB */
 	bool no_window;		/* no part of VRAM is CPU visible */
 	bool not_coherent;	/* the device doesn't snoop */
 	bool large;		/* PAGODA_RIG_LARGE_PAGES of VRAM, no window */
-	bool by_cpu;		/* the CPU executes packets, and all of VRAM is CPU visible */
-	const struct pagoda_rig_mode *mode;	/* NULL: GPU_PHYSICAL */
+	bool by_cpu;		/* the CPU executor executes paging; all of VRAM is CPU visible */
+	const struct pagoda_rig_mode *mode;	/* NULL: GPU_PHYSICAL without a device MMU */
 	u32 pt_levels;		/* 0: PAGODA_RIG_PT_LEVELS */
 	u32 page_sizes;		/* 0: 4 KiB, 64 KiB and 2 MiB */
-	bool dual_pte;		/* level-1 entries hold two tables */
-	u32 mmu_pages;		/* with a device MMU; 0: PAGODA_RIG_MMU_PAGES */
+	bool dual_pte;		/* a level-1 entry links two tables */
+	u32 mmu_pages;		/* pages that a device MMU can map; 0: PAGODA_RIG_MMU_PAGES */
 	enum pagoda_engine_vram reset_vram;	/* what RESET_ADAPTER leaves in VRAM */
-	bool engines;		/* PAGODA_RIG_ENGINES execution engines */
-	u64 pin_limit;		/* bytes; 0: half of VRAM without the reserve */
+	bool engines;		/* the driver uses PAGODA_RIG_ENGINES execution engines */
+	u64 pin_limit;		/* bytes of a client; 0: half of VRAM without the reserve */
 	bool promotes;		/* evicted allocations are promoted */
 	u32 reserve;		/* pages of VRAM for page tables and save areas */
 	bool tracks;		/* the device knows which pages of VRAM it wrote */
@@ -211,25 +211,25 @@ u32 pagoda_rig_fill_op(struct pagoda_rig *rig);
  */
 u64 pagoda_rig_bus(struct pagoda_rig *rig, u64 address);
 /*
- * With @share set, the stream keeps small operations back, so that operations plugged from now on
- * share a buffer however slow the machine is; without, sends them soon again. The caller must not
- * set @share while another thread may wait for one of these operations and holds a lock that the
- * plugger needs.
+ * Queues the open submissions. With @share set, submissions that a transaction leaves open from
+ * then on stay open for up to 100 seconds, so that plugged operations share a submission however
+ * slow the machine is. The caller must not set @share if another thread may wait for such an
+ * operation with a lock held that the plug's thread needs.
  */
 void pagoda_rig_share(struct pagoda_rig *rig, bool share);
 /* Calls pagoda_rig_share() with @share set, and plugs the stream. */
 void pagoda_rig_plug_shared(struct pagoda_rig *rig);
 /*
- * Makes the device refuse, for good, the submission that copies content out of VRAM next: the next
- * one or, with a device MMU, the one behind that, because the next one maps the pages and succeeds.
- * The caller must start the copy at once.
+ * Makes the device fail each time at the submission that copies content out of VRAM next: the next
+ * submission or, with a device MMU, the one behind the next, which maps the pages and succeeds. The
+ * caller must start the copy at once.
  */
 void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig);
-/* Makes the device refuse the next submission for good. */
+/* Makes the device fail at the next submission, each time that the driver sends the submission. */
 void pagoda_rig_refuse_next(struct pagoda_rig *rig);
 /*
- * Puts the fake device in deferred mode, and waits until the paging queue is idle and the engine
- * holds back no write.
+ * Puts the fake device in deferred mode, queues open submissions unless a thread has plugged the
+ * stream, waits until the paging queue is idle, and expects its write combiner to be empty then.
  */
 void pagoda_rig_settle(struct pagoda_rig *rig);
 /* Settles, then waits until TTM has freed the memory that moves and closed allocations left. */
@@ -244,7 +244,7 @@ void pagoda_rig_unplug(struct pagoda_rig *rig);
 void pagoda_rig_engine_init(struct pagoda_rig *rig, u32 index);
 /* Resets all engines, and clears the errors that tests set for their resets. */
 void pagoda_rig_engines_lose(struct pagoda_rig *rig);
-/* With @hold set, engine @index keeps its requests without executing them, until called without. */
+/* With @hold set, engine @index begins no request until the function is called with @hold clear. */
 void pagoda_rig_hold(struct pagoda_rig *rig, u32 index, bool hold);
 
 struct pagoda_bo *pagoda_rig_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u32 supported,
@@ -266,12 +266,12 @@ int pagoda_rig_reclaim(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count
 		       bool all, struct dma_fence **fence);
 /*
  * Makes 2 * @count allocations of a page each in VRAM and closes every other one: @odd gets the
- * @count allocations that are left, with a free page behind each.
+ * @count allocations that are left, with free pages in between.
  */
 void pagoda_rig_fragment(struct pagoda_rig *rig, struct pagoda_bo **odd, u32 count);
-/* Waits until the allocation's moves are done, and writes every byte where it is, by @seed. */
+/* Waits until the allocation's moves are done, and fills it, where it is, with words from @seed. */
 void pagoda_rig_write(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed);
-/* Writes after a move to VRAM, which must succeed. */
+/* Moves the allocation to VRAM, which must succeed, and calls pagoda_rig_write(). */
 void pagoda_rig_write_vram(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed);
 /*
  * Return whether the allocation, when its moves are done, has the content that pagoda_rig_write()
@@ -279,7 +279,7 @@ void pagoda_rig_write_vram(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 see
  */
 bool pagoda_rig_holds(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed);
 bool pagoda_rig_is_zero(struct pagoda_rig *rig, struct pagoda_bo *bo);
-/* Returns whether all fences of the allocation's reservation have signalled. */
+/* Returns, without waiting, whether all fences of the allocation's reservation have signalled. */
 bool pagoda_rig_idle(struct pagoda_bo *bo);
 void pagoda_rig_note(struct pagoda_rig *rig, u64 seqno, const void *data);
 /* Returns the @nth note (from 0) with that opcode and allocation (0 = any), or NULL. */
@@ -295,7 +295,7 @@ u32 pagoda_rig_count(struct pagoda_rig *rig, u32 opcode, u64 allocation);
 #endif
 
 /*
- * Returns whether this thread holds the lock of @map; false without lockdep, which alone can tell.
+ * Returns whether this thread holds the lock of @map; always false in a kernel without lockdep.
  */
 static inline bool pagoda_rig_lock_is_held(struct lockdep_map *map)
 {

@@ -49,8 +49,8 @@ static enum pagoda_engine_outcome rig_engine_execute(struct pagoda_rig_engine *e
 }
 
 /*
- * Returns the next request, which stays in the ring; NULL if there is none or if the engine mustn't
- * execute it now.
+ * Returns the next request, which stays in the ring, and notes that the engine is running; NULL if
+ * there is no request or if the engine mustn't execute requests now.
  */
 static struct pagoda_request *rig_engine_begin(struct pagoda_rig_engine *engine)
 {

@@ -92,7 +92,7 @@ static void rig_note_small(struct pagoda_rig_note *note, const void *data)
 	}
 }
 
-/* Appends an executed packet of submission @seqno to the rig's log, unless the log is full. */
+/* Appends an executed packet of request @seqno to the rig's log, unless the log is full. */
 void pagoda_rig_note(struct pagoda_rig *rig, u64 seqno, const void *data)
 {
 	const struct virtio_pagoda_packet *packet = data;

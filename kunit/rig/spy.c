@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Records operations at the moment they are built; see spy.h. */
+/* Records operations at the moment they are built, and calls functions in threads; see spy.h. */
 #include <linux/kthread.h>
 #include <linux/lockdep.h>
 #include <kunit/static_stub.h>
@@ -124,7 +124,7 @@ bool pagoda_worker_is_done(struct pagoda_worker *worker, unsigned long patience)
 {
 	bool done = wait_for_completion_timeout(&worker->done, patience);
 
-	/* Completes again for later calls. */
+	/* The wait has consumed the completion: complete again, for later calls. */
 	if (done)
 		complete(&worker->done);
 	return done;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Spy: records what the driver asks of builders at the moment a packet is built: the operation,
- * including the parts the device never sees, and the state of an allocation then. The journal's
- * functions are replaced meanwhile. Worker: a thread in which a test calls a function.
+ * Spy: records each operation at the moment when its packets are built or the CPU has written its
+ * entries, with the members that the device never sees, and the state of an allocation. A spy
+ * replaces two functions of the journal. Worker: a thread in which a test calls a function.
  */
 #ifndef PAGODA_KUNIT_SPY_H
 #define PAGODA_KUNIT_SPY_H
@@ -19,9 +19,9 @@
  * @op: The operation; its pointers may be stale
  * @data: First bytes of the private data of UPDATE_CONTEXT_ALLOCATION
  * @value: First value of UPDATE_PAGE_TABLE
- * @seqno: Submission that contains the packets
+ * @seqno: &pagoda_submission.id of the submission with the packets; 0 if @written
  * @encoded: Bytes of the packets
- * @executed: Submissions the device had executed
+ * @executed: Number of the last request that the device had executed
  * @pass: Number of the pass
  * @written: The CPU wrote the entries
  * @locked: The stream's lock was held
@@ -57,7 +57,7 @@ struct pagoda_spy {
 };
 
 /*
- * Begins to record what the calling thread emits, and threads that called pagoda_spy_join(), until
+ * Begins to record what the test's thread emits, and threads that call pagoda_spy_join(), until
  * pagoda_spy_end(); one spy at a time. @bo: &pagoda_spy.bo.
  */
 struct pagoda_spy *pagoda_spy_begin(struct pagoda_rig *rig, struct pagoda_bo *bo);
@@ -84,9 +84,9 @@ struct pagoda_worker {
 };
 
 void pagoda_worker_start(struct kunit *test, struct pagoda_worker *worker);
-/* Returns true if the function returned, after waiting for at most @patience jiffies. */
+/* Waits until the function has returned, at most @patience jiffies; returns whether it has. */
 bool pagoda_worker_is_done(struct pagoda_worker *worker, unsigned long patience);
-/* Waits until the function returned, for a minute at most, and expects 0 from it. */
+/* Waits for the function, a minute at most, and expects it to return 0. */
 void pagoda_worker_end(struct kunit *test, struct pagoda_worker *worker);
 
 #endif

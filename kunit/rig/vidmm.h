@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Headers of vidmm/ for the suites, internal ones included, and of the rooms that vidmm/ calls. */
+/* Headers of vidmm/ for the suites, internal ones too, and of the directories that vidmm/ uses. */
 #ifndef PAGODA_KUNIT_VIDMM_H
 #define PAGODA_KUNIT_VIDMM_H
 

@@ -17,7 +17,7 @@
 #include "alloc.h"
 #include "vidmm_helpers.h"
 
-/* Pages of one piece of the window; odd, so that pieces and blocks don't coincide. */
+/* Pages of one piece of the window; odd, so that blocks of the buddy allocator cross pieces. */
 #define WINDOW_PIECE	37
 
 static const struct drm_driver kunit_drm_driver = {
@@ -116,7 +116,7 @@ static void kunit_info_invalid(struct kunit *test, struct pagoda_device_info *in
 	info->nr_invalid = shape->nr_invalid;
 }
 
-/* Returns the description that the virtio layer makes of a device of this shape. */
+/* Returns a description as the virtio layer makes it, of a device of this shape. */
 struct pagoda_device_info *pagoda_kunit_info(struct kunit *test, struct device *dma_dev,
 					     const struct pagoda_kunit_shape *shape)
 {
@@ -194,8 +194,8 @@ static void kunit_segments_fini(void *data)
 }
 
 /*
- * No object of these suites is an allocation: the driver recognizes allocations by this function,
- * which no object has.
+ * &pagoda_vidmm.bo_destroy, by which the driver recognizes objects that are allocations. No object
+ * of these suites has this function.
  */
 static void kunit_segments_bo_destroy(struct ttm_buffer_object *bo)
 {

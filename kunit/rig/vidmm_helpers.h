@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A DRM device, a device description, segments, objects to place in them, and random numbers, for
- * the suites of vidmm/. All that these functions make is freed with the test, last made first,
- * except what pagoda_kunit_object() and pagoda_kunit_alloc() make.
+ * the suites of vidmm/. What these functions make is freed at the end of the test, last made first;
+ * but what pagoda_kunit_object() and pagoda_kunit_alloc() make, the test frees.
  */
 #ifndef PAGODA_KUNIT_VIDMM_HELPERS_H
 #define PAGODA_KUNIT_VIDMM_HELPERS_H
@@ -18,7 +18,7 @@
  * @visible: Size of the CPU-visible part of VRAM
  * @aperture: Size of the aperture; 0 = 64
  * @alignment: Alignment of VRAM addresses; 0 = 1
- * @zeroed: VRAM contains zeros at first
+ * @zeroed: The device says that VRAM contains zeros at first
  * @reserve: Size of the reserve, for page tables and save areas
  * @nr_invalid: Number of ranges in @invalid
  * @invalid: First page and number of pages of each invalid range

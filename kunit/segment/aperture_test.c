@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The aperture segment: random allocations compared with the test's own map of the pages in use,
- * requests that fail, objects with and without an address, generations, evictions and stopovers.
+ * requests that fail, objects with and without an address, generations, evictions and bounces.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
@@ -216,7 +216,7 @@ static void aperture_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, aperture_put(test, fix, 1, 1, 1, &mapped), 0);
 	KUNIT_EXPECT_EQ(test, aperture->mapped, APERTURE);
 	KUNIT_EXPECT_EQ(test, aperture_put(test, fix, 2, 1, 1, &mapped), -ENOSPC);
-	/* A stopover (TTM_PL_FLAG_TEMPORARY) needs no address. */
+	/* A resource for a bounce (TTM_PL_FLAG_TEMPORARY) needs no address. */
 	KUNIT_EXPECT_EQ(test, aperture_put(test, fix, 2, APERTURE, 1, &(struct ttm_place){
 					   .flags = TTM_PL_FLAG_TEMPORARY }), 0);
 	aperture_drop(fix, 0);
@@ -259,7 +259,7 @@ static void aperture_generation_wraps(struct kunit *test)
 	aperture_drop(fix, 2);
 }
 
-/* intersects() and compatible() of the manager go by a resource's address, if it has one. */
+/* If a placement needs an address, intersects() and compatible() go by the resource's address. */
 static void aperture_matches(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -316,8 +316,8 @@ static void aperture_eviction(struct kunit *test)
 }
 
 /*
- * A stopover, where an object stays after a failed second hop, is compatible with no placement:
- * validation gives the object another resource.
+ * The resource of a bounce, in which an object stays if its second hop fails, is compatible with no
+ * placement: validation gives the object another resource.
  */
 static void aperture_stopover(struct kunit *test)
 {
@@ -337,7 +337,7 @@ static struct pagoda_aperture_resource *aperture_no_resource(void)
 	return NULL;
 }
 
-/* Without memory for a resource the request fails with -ENOMEM and keeps no pages. */
+/* Without memory for a resource the request fails with -ENOMEM and takes no addresses. */
 static void aperture_no_memory(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Device-MMU mode: pages that the device reaches, when they are unmapped, and when they are freed;
- * also if the device refuses MAP_MMU or UNMAP_MMU, and before the rebuild after a reset.
+ * also if the device fails at MAP_MMU or UNMAP_MMU, and before the rebuild after a reset.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -17,7 +17,7 @@
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
 /*
- * Number of pages in a small device address space, of which the driver's own pages, mostly page
+ * Number of pages that a small device MMU can map, of which the driver's own pages, mostly page
  * tables, take a part.
  */
 #define SMALL_MMU	128
@@ -148,7 +148,7 @@ static void mmu_swap(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Device addresses are contiguous where pages aren't, and the CPU's mapping uses the pages. */
+/* An allocation's device addresses are contiguous; these and the kernel address show its pages. */
 static void mmu_contiguous(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -241,13 +241,13 @@ static void mmu_notice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, notice->offset, 0);
 	KUNIT_EXPECT_EQ(test, notice->size, 3 * PAGE_SIZE);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, id, 0) < notice);
-	/* The notice is in an earlier submission, for which UNMAP_MMU waited. */
+	/* The notice is in an earlier submission: UNMAP_MMU is emitted when that one has ended. */
 	KUNIT_EXPECT_LT(test, notice->seqno, unmap->seqno);
 	pagoda_rig_close(asked);
 	pagoda_rig_close(other);
 }
 
-/* Pages that the device failed to unmap aren't freed before the device is gone. */
+/* Pages that the device failed to unmap aren't freed before the device is reset or gone. */
 static void mmu_unmap_fails(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -318,7 +318,7 @@ static void mmu_unmap_own_fails(struct kunit *test)
 	}
 }
 
-/* An UNMAP_MMU that fails a few times is repeated until it succeeds. */
+/* If UNMAP_MMU fails, with the replays of its submission, UNMAP_MMU is emitted once more. */
 static void mmu_unmap_is_repeated(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -338,7 +338,7 @@ static void mmu_unmap_is_repeated(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A MAP_MMU that failed is repeated before the pages are used next; until then the CPU copies. */
+/* After a MAP_MMU that failed the CPU copies; MAP_MMU is emitted again before the next move. */
 static void mmu_map_fails(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -393,8 +393,8 @@ static void mmu_expect_calm(struct pagoda_rig *rig)
 }
 
 /*
- * A thread that is in no section may move an allocation before its rebuild: the device has
- * forgotten the mapping of the pages, and the move makes it again.
+ * A thread that is in no section may move an allocation before the rebuild gets to it: the device
+ * has forgotten the mapping of the pages, and the move emits MAP_MMU again.
  */
 static void mmu_moves_before_the_rebuild(struct kunit *test)
 {
@@ -430,8 +430,8 @@ static void mmu_block(struct work_struct *work)
 }
 
 /*
- * An allocation may be moved before the rebuild even if the fence of its MAP_MMU, which the reset
- * made void, hasn't signalled yet: the move doesn't rely on that MAP_MMU.
+ * An allocation may be moved before the rebuild even if the fence of its MAP_MMU, which is given up
+ * because of the reset, hasn't signalled yet: the move emits MAP_MMU again.
  */
 static void mmu_moves_before_the_loss(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the packets don't show: arguments of build calls (the TRANSFER of lost content, kernel
- * addresses, update modes, private data), that calls wait for save areas, when notices are sent,
- * and that fence values are never seen half stored.
+ * Arguments of build calls that the packets don't show: the TRANSFER of lost content, kernel
+ * addresses, update modes, private data. Also: calls wait until save areas are written, when
+ * notices are sent, and that fence values are stored as a whole.
  */
 #include <linux/sizes.h>
 #include <linux/timer.h>
@@ -23,8 +23,8 @@
 #define PAGES		11
 
 /*
- * A builder is told of lost content by a TRANSFER of size 0, which encodes no packet and frees the
- * swizzling range that showed the content.
+ * A builder is told of lost content by a TRANSFER of size 0, which encodes no packet. The swizzling
+ * range that showed the content is freed.
  */
 static void handed_lost_has_no_place(struct kunit *test)
 {
@@ -55,8 +55,8 @@ static void handed_lost_has_no_place(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, copies, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id));
 	KUNIT_EXPECT_NULL(test, pagoda_spy_find(spy, VIRTIO_PAGODA_OP_TRANSFER, bo->id, 1));
 	/*
-	 * The range is free, and its window doesn't show the old bytes when the allocation gets a
-	 * range again.
+	 * The range is free, and the window doesn't show the lost content when the allocation gets
+	 * a range again.
 	 */
 	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	KUNIT_EXPECT_FALSE(test, pagoda_swizzle_is_shown(bo));
@@ -180,8 +180,8 @@ static void expect_wiped(struct kunit *test, const struct pagoda_spy *spy)
 }
 
 /*
- * Page table updates are built in the device's update mode; but the tables of the windows are wiped
- * by the CPU after a reset, in any mode.
+ * Page table updates are built in the device's update mode; but after lost operations the CPU wipes
+ * the tables of the scratch windows, in any mode.
  */
 static void handed_modes(struct kunit *test)
 {
@@ -325,8 +325,8 @@ static void handed_context_waits(struct kunit *test)
 /* ---- Notices and fences ---------------------------------------------------------------- */
 
 /*
- * A notice is sent when the allocation leaves the aperture for system memory, before UNMAP, and in
- * no other move.
+ * For an allocation with NOTIFY_EVICTION, NOTIFY_ALLOC is sent when the allocation leaves the
+ * aperture for system memory, before UNMAP, and in no other move.
  */
 static void handed_notice_of_eviction(struct kunit *test)
 {
@@ -366,7 +366,7 @@ static void handed_notice_of_eviction(struct kunit *test)
 
 #define LOOKS		400u
 
-/* A timer interrupt that reads a fence's value, wherever it interrupts. */
+/* A timer interrupt that reads a fence's value, while the test stores values. */
 struct interrupt {
 	struct timer_list timer;
 	const u64 *value;	/* the fence's value */
