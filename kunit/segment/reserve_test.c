@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The reserve: where it is, and that page tables and save areas find a place there when VRAM is
- * full of pinned allocations, until the reserve is full, too, and then nothing is half done.
- * vram_test.c compares the segment's use of it with a map of pages.
+ * The reserve: its default size, where it is, and that page tables and save areas are placed in the
+ * reserve when they find no other place; when the reserve is full, too, operations fail and change
+ * nothing. vram_test.c compares allocations in VRAM and in the reserve with a map of pages.
  */
 #include <kunit/static_stub.h>
 #include <linux/sizes.h>
@@ -19,8 +19,8 @@
 /* ---- Placement ----------------------------------------------------------------------- */
 
 /*
- * Shape of a device, and expected @size and @start of its reserve, all in pages; with @size 0 the
- * reserve is refused.
+ * Shape of a device, with the size of the reserve that is asked for, and expected @size and @start
+ * of the reserve; all in pages. @size 0: pagoda_reserve_plan() is expected to fail.
  */
 struct reserve_plan {
 	struct pagoda_kunit_shape shape;
@@ -50,8 +50,8 @@ static void reserve_plan_name(const struct reserve_plan *plan, char *name)
 KUNIT_ARRAY_PARAM(reserve_plan, reserve_plans, reserve_plan_name);
 
 /*
- * The reserve is the last aligned range of its size in VRAM without invalid parts, or is refused
- * with -EINVAL.
+ * The reserve is the last aligned range of its size in VRAM without invalid parts. If there is no
+ * such range, or the size is more than half of VRAM, pagoda_reserve_plan() returns -EINVAL.
  */
 static void reserve_where(struct kunit *test)
 {
@@ -70,7 +70,7 @@ static void reserve_where(struct kunit *test)
 }
 
 /*
- * The default is a 64th of VRAM, rounded down to a power of two, 64 KiB at least and 16 MiB at
+ * The default size is a 64th of VRAM, rounded down to a power of two, 64 KiB at least and 16 MiB at
  * most; or 0 if that is more than half of VRAM or fits nowhere in one piece.
  */
 static void reserve_share(struct kunit *test)
@@ -124,8 +124,8 @@ static struct drm_pagoda_segment_info reserve_info(struct pagoda_rig *rig)
 }
 
 /*
- * Returns how many pages of the reserve are in use; expects only page tables and save areas there,
- * and the segment's statistics to agree.
+ * Returns how many pages of the reserve are in use; expects only page tables and save areas in the
+ * reserve, and that the segment's statistics tell the same number of bytes.
  */
 static u32 reserve_pages(struct reserve_test *t)
 {
@@ -148,14 +148,14 @@ static u32 reserve_pages(struct reserve_test *t)
 	return bytes >> PAGE_SHIFT;
 }
 
-/* Also runs for a case that failed midway: pinned allocations can't leave VRAM at the end. */
+/* Also runs if the case failed midway: destroying the rig evicts all of VRAM, so unpin @hog. */
 static void reserve_drop_hog(void *hog)
 {
 	pagoda_rig_pin(hog, false);
 	pagoda_rig_close(hog);
 }
 
-/* Fills VRAM with a pinned allocation, and the reserve with poison. */
+/* Fills VRAM outside of the reserve with a pinned allocation, and the reserve with poison. */
 static struct reserve_test reserve_fill(struct kunit *test)
 {
 	struct reserve_test t = { .test = test, .rig = submit_rig_reserve(test, RESERVE) };
@@ -198,8 +198,8 @@ static int reserve_map(struct reserve_test *t, struct pagoda_vm *vm, u32 index)
 }
 
 /*
- * Maps @t->shown at one address after another until page tables don't fit any more, at most %MOST
- * times; returns the number of mappings.
+ * Maps @t->shown at one address after another until a map fails for want of page tables, at most
+ * %MOST times; returns the number of mappings, and in *@ret the result of the last map.
  */
 static u32 reserve_map_all(struct reserve_test *t, struct pagoda_vm *vm, int *ret)
 {
@@ -211,7 +211,7 @@ static u32 reserve_map_all(struct reserve_test *t, struct pagoda_vm *vm, int *re
 	return count;
 }
 
-/* Expects the first @count mappings, and no other, although the tables' memory was poisoned. */
+/* Expects @count mappings, and faults beside them, although the tables' memory was poisoned. */
 static void reserve_expect(struct reserve_test *t, struct pagoda_vm *vm, u32 count)
 {
 	u32 i;
@@ -226,9 +226,9 @@ static void reserve_expect(struct reserve_test *t, struct pagoda_vm *vm, u32 cou
 }
 
 /*
- * When VRAM is full, VMs use the reserve for page tables, until it is full, too (-ENOMEM); not in
- * CPU_VIRTUAL mode, whose tables are in system memory. A map that fails leaves nothing in the
- * reserve, and all of it is free after the VM is closed.
+ * When the rest of VRAM is full, page tables are placed in the reserve; a map for which the reserve
+ * has no room fails with -ENOMEM and leaves nothing in the reserve, all of which is free after the
+ * VM is closed. In CPU_VIRTUAL mode page tables are in system memory, and no map fails.
  */
 static void reserve_for_tables(struct kunit *test)
 {
@@ -267,9 +267,7 @@ static struct pagoda_vram_resource *reserve_no_vram(void)
 	return NULL;
 }
 
-/*
- * When there is no memory for the struct of a resource in VRAM, the map fails and changes nothing.
- */
+/* Without kernel memory for a struct pagoda_vram_resource a map fails and changes nothing. */
 static void reserve_no_memory(struct kunit *test)
 {
 	struct reserve_test t = reserve_fill(test);
@@ -291,8 +289,8 @@ static void reserve_no_memory(struct kunit *test)
 }
 
 /*
- * An idle VM's page tables leave the reserve for another VM, and the mappings are back when the
- * first VM is used again.
+ * Page tables of an idle VM leave the reserve to make room for those of another VM, and are back,
+ * with all mappings, after the next VM_BIND of the idle VM.
  */
 static void reserve_idle_ones_leave(struct kunit *test)
 {
@@ -335,8 +333,8 @@ static struct pagoda_context *reserve_context(struct reserve_test *t, struct pag
 }
 
 /*
- * Save areas use the reserve if the aperture has no place either; creating a context fails with
- * -ENOMEM when the reserve is full.
+ * Save areas are placed in the reserve if VRAM and the aperture have no other room; when the
+ * reserve is full, too, creating a context fails with -ENOMEM.
  */
 static void reserve_for_save_areas(struct kunit *test)
 {
@@ -394,8 +392,8 @@ static void reserve_expect_job(struct submit_client *client, struct pagoda_bo *b
 }
 
 /*
- * A private allocation that fills VRAM and supports VRAM only can be used, with its page tables in
- * the reserve.
+ * Jobs can use a private allocation that supports VRAM only and fills VRAM up to the reserve: its
+ * page tables are in the reserve, or in CPU_VIRTUAL mode in system memory.
  */
 static void reserve_for_whole_vram(struct kunit *test)
 {
@@ -408,7 +406,7 @@ static void reserve_for_whole_vram(struct kunit *test)
 	reserve_expect_job(client, bo, 0, 1);
 	KUNIT_EXPECT_EQ(test, reserve_serves(&t), reserve_pages(&t) > 0);
 	reserve_expect_job(client, bo, 1, 2);
-	/* After a reset the tables are rebuilt in place, and the content is zero. */
+	/* After a reset the content is zero, and jobs can use the allocation as before. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(t.rig->vidmm));
 	reserve_expect_job(client, bo, 0, 3);
 	KUNIT_EXPECT_EQ(test, reserve_serves(&t), reserve_pages(&t) > 0);
@@ -419,7 +417,9 @@ static void reserve_for_whole_vram(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, reserve_pages(&t));
 }
 
-/* Without a reserve an allocation as large as VRAM doesn't fit beside its page tables (-ENOMEM). */
+/*
+ * Without a reserve, page tables in VRAM leave no room for an allocation of VRAM's size (-ENOMEM).
+ */
 static void reserve_is_needed(struct kunit *test)
 {
 	struct reserve_test t = { .test = test, .rig = submit_rig(test) };

@@ -82,8 +82,8 @@ static u8 *tiled_memory(struct pagoda_rig *rig, struct pagoda_bo *bo, u64 offset
 }
 
 /*
- * With @write writes the surface's bytes, else returns whether they are there; as tiles with
- * @tiles, else as rows. Returns false without pages.
+ * With @write writes the bytes of @seed, else returns whether the surface's memory has them; as
+ * tiles with @tiles, else as rows. Returns false without pages, true after writing.
  */
 bool tiled_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool tiles,
 		   bool write)
@@ -116,8 +116,8 @@ bool rows_are(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed)
 }
 
 /*
- * With @write writes rows into the window, else returns whether they are there, through the pages
- * that a page fault would map. Returns false if no window is shown.
+ * With @write writes the bytes of @seed in rows, else returns whether the window has them; uses the
+ * pages that a page fault would map. Returns false if no window is shown, true after writing.
  */
 bool window_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool write)
 {
@@ -137,7 +137,7 @@ bool window_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool
 	return true;
 }
 
-/* Acquires a range as a page fault does: waits for busy ranges without the reservation. */
+/* Calls pagoda_swizzle_acquire() until it isn't busy; waits without the reservation in between. */
 int tiled_acquire(struct pagoda_bo *bo)
 {
 	struct dma_fence *busy;
@@ -164,7 +164,7 @@ int tiled_release(struct pagoda_bo *bo)
 	return ret;
 }
 
-/* Returns an allocation in VRAM whose window the CPU has written. */
+/* Returns a surface in VRAM whose window is shown to the CPU and has the bytes of @seed. */
 struct pagoda_bo *tiled_shown(struct pagoda_rig *rig, const struct pagoda_layout *layout,
 			      u32 seed)
 {
@@ -176,7 +176,7 @@ struct pagoda_bo *tiled_shown(struct pagoda_rig *rig, const struct pagoda_layout
 	return bo;
 }
 
-/* Moves to a place; contiguous in VRAM. */
+/* Moves to @place; in VRAM to a contiguous range. */
 int tiled_place(struct pagoda_bo *bo, enum pagoda_place place)
 {
 	switch (place) {

@@ -20,12 +20,12 @@ int tiled_release(struct pagoda_bo *bo);
 struct pagoda_bo *tiled_shown(struct pagoda_rig *rig, const struct pagoda_layout *layout,
 			      u32 seed);
 
-/* Returns the flags SWIZZLE and UNSWIZZLE of the allocation's last TRANSFER; ~0 without any. */
+/* Returns SWIZZLE or UNSWIZZLE as the allocation's last TRANSFER has, or 0; ~0 without TRANSFER. */
 u32 tiled_conversion(struct pagoda_rig *rig, struct pagoda_bo *bo);
 
 /* Returns where, as an offset in the tiles, the byte at @offset of the rows is. */
 u64 tiled_offset(const struct pagoda_layout *layout, u64 offset);
-/* Returns the expected byte at @offset of the rows. */
+/* Returns the byte that content of @seed has at @offset of the rows. */
 u8 tiled_byte(u32 seed, u64 offset);
 bool tiled_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool tiles,
 		   bool write);

@@ -18,8 +18,8 @@
 /* ---- Conversions ----------------------------------------------------------- */
 
 /*
- * Moves between all places that the allocation supports: outside of VRAM the content is stored as
- * rows if @rows, else as tiles.
+ * Moves an allocation from VRAM to a place, another place and back, for each pair of its places,
+ * and expects the content outside of VRAM as rows if @rows, else as tiles.
  */
 static void tiled_walk(struct kunit *test, const struct pagoda_layout *layout, u32 flags,
 		       u32 supported, bool rows)
@@ -130,7 +130,8 @@ static void tiled_pieces(struct kunit *test)
 /* ---- Ranges -------------------------------------------------------------------------- */
 
 /*
- * If no range is free, the range least recently acquired is taken away, its content written back.
+ * If no range is free, the least recently acquired range is taken from its allocation, whose
+ * content is written back from the window to the tiles.
  */
 static void ranges_lru(struct kunit *test)
 {
@@ -141,7 +142,7 @@ static void ranges_lru(struct kunit *test)
 
 	for (i = 0; i < PAGODA_RIG_RANGES; i++)
 		bos[i] = tiled_shown(rig, &tiled_layouts[i % 2], i);
-	/* Another fault makes the first range the last to be taken. */
+	/* The range of bos[0] is acquired again, and becomes the last to be taken away. */
 	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bos[0]));
 	bos[i] = tiled_shown(rig, &tiled_layouts[0], i);
 	bos[i + 1] = tiled_shown(rig, &tiled_layouts[0], i + 1);
@@ -162,7 +163,7 @@ static void ranges_lru(struct kunit *test)
 		pagoda_rig_close(bos[i]);
 }
 
-/* Closed, evicted or discarded allocations free their ranges: none is taken away. */
+/* Allocations that are closed, evicted or discarded free their ranges: no range is stolen. */
 static void ranges_come_back(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -189,7 +190,7 @@ static void ranges_come_back(struct kunit *test)
 
 /*
  * While the reservations of all allocations with a range are held, acquiring a range fails with
- * -EBUSY; when one of these is released, it succeeds.
+ * -EBUSY; when one of these reservations is unlocked, acquiring a range succeeds.
  */
 static void ranges_exhausted(struct kunit *test)
 {
@@ -222,8 +223,8 @@ static void ranges_exhausted(struct kunit *test)
 }
 
 /*
- * A range for which the device refused the command can be acquired again; a range for which the
- * command wasn't answered can't.
+ * A range can be acquired again after the device refused ACQUIRE_RANGE; after ACQUIRE_RANGE wasn't
+ * answered, the range can't be acquired until the device is reset.
  */
 static void ranges_refused(struct kunit *test)
 {
@@ -282,7 +283,7 @@ static void ranges_lost_write_back(struct kunit *test)
 
 /* ---- Failures -------------------------------------------------------------------- */
 
-/* When the device refuses a copy out of a range, the CPU copies the window's bytes. */
+/* When the device refuses a copy out of a range, the CPU executor copies the window's bytes. */
 static void failure_out(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -303,8 +304,8 @@ static void failure_out(struct kunit *test)
 }
 
 /*
- * When the device refuses a copy into a range, the CPU writes the tiles, and the range is acquired
- * anew before the CPU sees it.
+ * When the device refuses a copy into a range's window, the CPU executor writes the tiles only, and
+ * before the window is shown to the CPU, ACQUIRE_RANGE is sent for the range.
  */
 static void failure_in(struct kunit *test)
 {
@@ -331,8 +332,8 @@ static void failure_in(struct kunit *test)
 }
 
 /*
- * When neither the device nor the CPU can copy into VRAM, the content is lost and the window shows
- * zeros.
+ * When neither the device nor the CPU can copy into VRAM, the content is lost; after
+ * pagoda_lost_clear() the window shows zeros.
  */
 static void failure_lost(struct kunit *test)
 {
@@ -360,8 +361,8 @@ static void failure_lost(struct kunit *test)
 }
 
 /*
- * A debugger (pagoda_move_access()) reads and writes an allocation in VRAM as rows, with and
- * without a range.
+ * A debugger (pagoda_move_access()) reads and writes an allocation in VRAM as rows: with a window
+ * shown, without a range, and with a range whose window isn't shown.
  */
 static void debugger_access(struct kunit *test)
 {

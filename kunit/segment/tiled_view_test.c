@@ -15,7 +15,7 @@
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define SPECIAL		VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER
 
-/* A view is copied out of its range and back into one, wherever the allocation is evicted to. */
+/* An eviction to any place copies a view out of its range; the move back copies it into a range. */
 static void view_survives(struct kunit *test)
 {
 	u32 i, place, seed = 10;
@@ -80,7 +80,7 @@ static void view_unused(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* If all ranges are taken when an allocation returns, its content comes without the view. */
+/* If no range is free when an allocation returns to VRAM, its content comes without a view. */
 static void view_without_range(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -106,8 +106,8 @@ static void view_without_range(struct kunit *test)
 }
 
 /*
- * A range is free only after the copy out of it; a move into VRAM doesn't wait for that, and comes
- * without a view.
+ * A range is free only after the copy out of its window was executed; a move into VRAM doesn't wait
+ * for that copy, and comes without a view.
  */
 static void view_fence(struct kunit *test)
 {
@@ -122,7 +122,6 @@ static void view_fence(struct kunit *test)
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
-	/* The range isn't free yet, and moves don't wait. */
 	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 7));
@@ -133,7 +132,7 @@ static void view_fence(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Lets the device continue while the test waits for it. */
+/* Work item that lets the held device continue while the test waits for the device. */
 struct view_release {
 	struct work_struct work;
 	struct pagoda_rig *rig;
@@ -150,8 +149,8 @@ static struct dma_fence *view_last;
 static bool view_was_early;
 
 /*
- * Notes in view_was_early whether a range is acquired before the fence of its last use has
- * signalled.
+ * Stands in for the device's control queue: executes no command, and notes in view_was_early
+ * whether an ACQUIRE_RANGE comes before the fence view_last has signalled.
  */
 static int view_control(void *arg, const struct pagoda_command *command)
 {
@@ -160,7 +159,7 @@ static int view_control(void *arg, const struct pagoda_command *command)
 	return 0;
 }
 
-/* A page fault waits for the copy out of a range before it acquires the range. */
+/* As a page fault, tiled_acquire() waits for the copy out of a range, then acquires the range. */
 static void view_fence_waits(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -197,7 +196,7 @@ static void view_fence_waits(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Content that is dropped leaves its range, which is free only after the pending copy into it. */
+/* A range that was dropped is free only after the pending copy into its window. */
 static void view_fence_dropped(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -228,7 +227,7 @@ static void view_fence_dropped(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A move within VRAM writes the window back first, or fails with -EBUSY if it must not wait. */
+/* A move within VRAM first writes the window back, or fails with -EBUSY if it must not wait. */
 static void view_moves_in_vram(struct kunit *test)
 {
 	static const struct ttm_place low = { .mem_type = TTM_PL_VRAM, .lpfn = 512,
@@ -254,8 +253,8 @@ static void view_moves_in_vram(struct kunit *test)
 }
 
 /*
- * A builder reports busy until the allocation is idle: each move waits for that once, or fails with
- * -EBUSY if it must not wait.
+ * By fault injection the builder reports busy until the allocation is idle: each move waits for
+ * that once, or fails with -EBUSY if the move must not wait.
  */
 static void view_busy(struct kunit *test)
 {
@@ -280,7 +279,7 @@ static void view_busy(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Has the device, which is held, go on a while later. */
+/* Delayed work item that lets the held device continue. */
 struct view_later {
 	struct delayed_work work;
 	struct pagoda_rig *rig;
@@ -294,8 +293,8 @@ static void view_go_on(struct work_struct *work)
 }
 
 /*
- * No range is free, but each will be when a copy out of it is done: a CPU access waits for such a
- * copy, and doesn't move its allocation out of VRAM.
+ * No range is free, but each will be when a copy out of its window is done: a CPU access waits for
+ * such a copy, and the accessed allocation isn't moved out of VRAM.
  */
 static void view_waits_for_a_range(struct kunit *test)
 {

@@ -161,7 +161,7 @@ static u32 vram_largest_free(struct vram_fixture *fix)
 
 /*
  * Enters the cursor's range into the map as the slot's. Expects the range to be free, inside the
- * placement, and, if it counts as zeroed, never used before.
+ * placement, in the reserve exactly if that is, and, if it counts as zeroed, never used before.
  */
 static void vram_claim_range(struct kunit *test, struct vram_fixture *fix, u32 slot,
 			     const struct ttm_place *place, const struct pagoda_vram_cursor *cur)
@@ -200,8 +200,8 @@ static u64 vram_claim_ranges(struct kunit *test, struct vram_fixture *fix, u32 s
 }
 
 /*
- * Enters the slot's new resource into the map, and expects that no page of the resource was taken.
- * pagoda_vram_count_ranges() must be exact, because its callers allocate lists of that length.
+ * Enters the slot's new resource into the map, and expects that no object had its pages.
+ * pagoda_vram_count_ranges() must be exact, because callers allocate arrays of that length.
  */
 void vram_claim(struct kunit *test, struct vram_fixture *fix, u32 slot,
 		const struct ttm_place *place)

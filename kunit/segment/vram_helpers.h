@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Objects in the VRAM segment, and a map that says for every page of VRAM which object has the
- * page. The suite compares the segment with that map.
+ * page. vram_test.c compares the segment with that map.
  */
 #ifndef PAGODA_KUNIT_VRAM_HELPERS_H
 #define PAGODA_KUNIT_VRAM_HELPERS_H

@@ -163,8 +163,8 @@ static void vram_contiguous_exact(struct kunit *test)
 }
 
 /*
- * If enough pages are free, but in no range that is large enough, a contiguous allocation gets
- * -ENOSPC, and one that may be scattered succeeds.
+ * If enough pages are free, but no free range is large enough, a contiguous allocation fails with
+ * -ENOSPC, and an allocation that may be scattered succeeds.
  */
 static void vram_fragmented(struct kunit *test)
 {
@@ -186,7 +186,7 @@ static void vram_fragmented(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_vram_count_ranges(fix->slots[0].res), 30);
 	KUNIT_EXPECT_FALSE(test, pagoda_vram_is_contiguous(fix->slots[0].res));
 	vram_drop(fix, 0);
-	/* Pages 8, 9 and 10 are the only hole of three. */
+	/* Pages 8, 9 and 10 are the only hole of three pages. */
 	vram_drop(fix, 9);
 	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 3, &contiguous), 0);
 	KUNIT_EXPECT_EQ(test, fix->slots[0].res->start, 8);
@@ -194,8 +194,8 @@ static void vram_fragmented(struct kunit *test)
 }
 
 /*
- * A contiguous allocation visits all blocks of VRAM only if its size isn't that of a buddy block,
- * or if no buddy block of its size is free and a lower alignment than a buddy block has would do.
+ * A contiguous allocation of 2^n pages anywhere in VRAM gets a free buddy block without visiting
+ * all blocks. Other sizes visit all blocks, and so does a small alignment if no such block is free.
  */
 static void vram_walks(struct kunit *test)
 {
@@ -231,7 +231,7 @@ static void vram_walks(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* The smallest sufficient hole is used, so that large holes stay. */
+/* A contiguous allocation that has to visit all blocks gets the smallest sufficient hole. */
 static void vram_best_hole(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 64 };
@@ -265,7 +265,8 @@ static u32 vram_clean_pages(struct ttm_resource *res)
 }
 
 /*
- * Zeroed pages go to allocations without content, and count as zeroed only until their first use.
+ * An allocation gets zeroed pages if it has no content, else others, as long as there are such
+ * pages; a page counts as zeroed only until its first use.
  */
 static void vram_zeros(struct kunit *test)
 {
@@ -287,7 +288,7 @@ static void vram_zeros(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* An object whose content is swapped out or in VRAM gets no zeroed pages, an empty object does. */
+/* An object with content, swapped out or in VRAM, gets no zeroed pages; an empty object does. */
 static void vram_zeros_not_for_content(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .zeroed = true };
@@ -298,7 +299,7 @@ static void vram_zeros_not_for_content(struct kunit *test)
 	struct ttm_tt empty = {};
 	struct ttm_resource *res;
 
-	/* Use 4 pages: 60 zeroed ones are left. */
+	/* Use 4 pages, which then don't count as zeroed: 60 zeroed pages are left. */
 	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 4, &anywhere), 0);
 	vram_drop(fix, 0);
 	bo->ttm = &swapped;
@@ -466,7 +467,7 @@ static void vram_eviction(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, third->resource->mem_type, TTM_PL_SYSTEM);
 }
 
-/* -E2BIG for an object that could never fit; -ENOSPC for one that would fit if others left. */
+/* -E2BIG for an object that could never fit; -ENOSPC for an object that others leave no room. */
 static void vram_too_large(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = {
@@ -595,7 +596,7 @@ static void vram_no_window(struct kunit *test)
 
 /*
  * Blocks belong to a resource before TTM has set &ttm_resource.bo: until then pagoda_vram_owners()
- * says -EBUSY of a range with such a block.
+ * returns -EBUSY for a range with such a block.
  */
 static void vram_owners_of_new(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the journal: its entries agree with the packets that the device executed, are the last
- * ones, and say whether an operation is pending, complete or lost. Tests of recordings, which
- * contain paging buffers, table writes by the CPU, root tables, losses and resets.
+ * Tests of the journal: its entries agree with the packets that the device executed, are of the
+ * last operations, and say whether an operation is pending, complete or lost. Tests of recordings,
+ * which contain paging buffers, table writes by the CPU, root tables, losses, resets.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -110,7 +110,9 @@ static void journal_agrees_with_pieces(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* After more operations than the journal has entries, the journal has the last ones, in order. */
+/*
+ * After more operations than the journal has entries, the journal has the last of them, in order.
+ */
 static void journal_keeps_the_last(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -221,7 +223,7 @@ static u32 journal_items(struct pagoda_rig *rig, u32 kind,
 
 /*
  * Expects the packets of a recorded buffer to be the next ones in the rig's log of executed
- * packets; *@arg is the index of the next one.
+ * packets; *@arg is the log's index of the next packet, and is advanced.
  */
 static void journal_buffer_executed(struct pagoda_rig *rig,
 				    const struct pagoda_recording_item *item, void *arg)

@@ -19,8 +19,8 @@
 #define BOB	1002u
 
 /*
- * Most bytes of paging buffers in flight with which a client may begin a call; and the bytes of
- * which a user may have half of what other users leave.
+ * CLIENT_BYTES: most bytes of paging buffers in flight with which a client may begin a call.
+ * ALL_BYTES: a user may have half of what other users have left of these bytes.
  */
 #define CLIENT_BYTES	SZ_1M
 #define ALL_BYTES	SZ_32M
@@ -248,8 +248,8 @@ static void waiter_expect_ends(struct pressure_waiter *waiter, int ret)
 }
 
 /*
- * Paging buffers count until the device has executed them: for the client that was last noted for
- * the thread, or for no client if none is noted.
+ * Paging buffers count until the device has executed them: for the client of the innermost note
+ * that the thread has (pagoda_caller_begin()), or for no client without a note.
  */
 static void pressure_caller(struct kunit *test)
 {
@@ -279,8 +279,8 @@ static void pressure_caller(struct kunit *test)
 }
 
 /*
- * A client with more than its bound in flight waits for the device; other clients, of the same user
- * or another, don't.
+ * A client with more than CLIENT_BYTES in flight waits for the device; other clients, of the same
+ * user or another, don't.
  */
 static void pressure_of_client(struct kunit *test)
 {
@@ -299,7 +299,7 @@ static void pressure_of_client(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await(rig->vidmm, other));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await(rig->vidmm, bob));
 	pressure_page_for(rig, bob, 1);
-	/* The wait ends as soon as one buffer is executed. */
+	/* One buffer is executed: with CLIENT_BYTES left in flight, the wait ends. */
 	pagoda_fake_transport_let(rig->fake, 1);
 	waiter_expect_ends(&waiter, 0);
 	pressure_end(rig);
@@ -323,7 +323,7 @@ static void pressure_killed(struct kunit *test)
 	pressure_end(rig);
 }
 
-/* All clients of a user together may have half of the bytes that other users leave. */
+/* All clients of a user together may have half of what other users leave of ALL_BYTES. */
 static void pressure_of_user(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -419,8 +419,8 @@ static void pressure_close_odd(struct pagoda_rig *rig, struct pagoda_bo **odd)
 }
 
 /*
- * Releases are executed even without memory for submissions, and if they take more submissions than
- * are set aside.
+ * Releases are executed even without memory for submissions, and even if they take more submissions
+ * than are set aside.
  */
 static void pressure_without_memory(struct kunit *test)
 {
@@ -510,12 +510,12 @@ static void pressure_full(struct kunit *test)
 /* ---- Exit --------------------------------------------------------------------------- */
 
 #define BOUND		800
-/* Most bytes of paging buffers for BOUND allocations, at 8 MiB for 10,000. */
+/* Most bytes of paging buffers for BOUND allocations: 8 MiB for 10,000, in proportion. */
 #define BOUND_BYTES	(SZ_8M / 10000 * BOUND)
 
 /*
- * The end of a client that has many bound allocations and a job: paging buffers take less than
- * BOUND_BYTES before the job ends, and after its end while the device executes nothing.
+ * The end of a client with a job and many allocations that its VM maps: paging buffers take less
+ * than BOUND_BYTES before the job ends, and after its end while the device executes nothing.
  */
 static void pressure_exit(struct kunit *test)
 {
@@ -535,7 +535,7 @@ static void pressure_exit(struct kunit *test)
 	job = pagoda_test_fence(test);
 	for (i = 0; i < BOUND; i++)
 		pagoda_rig_add_fence(test, bos[i]->ttm.base.resv, job, DMA_RESV_USAGE_BOOKKEEP);
-	/* What the end of a client closes when its last job has ended, here even before. */
+	/* Close what the end of a client closes after its last job, but before the job ends. */
 	for (i = 0; i < BOUND; i++)
 		pagoda_rig_close(bos[i]);
 	vmt_drop(vm);

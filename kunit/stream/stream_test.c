@@ -19,8 +19,8 @@
 
 struct evictor {
 	struct pagoda_bo *bo;
-	int (*move)(struct pagoda_bo *bo);	/* NULL: to the system segment */
-	struct kunit *test;			/* its static stubs apply in the thread; or NULL */
+	int (*move)(struct pagoda_bo *bo);	/* NULL: to system memory */
+	struct kunit *test;			/* whose static stubs the thread calls; or NULL */
 	struct completion done;
 	int ret;
 };
@@ -42,9 +42,9 @@ static int evictor_run(void *data)
 }
 
 /*
- * The builder of a copy reports busy until it is told that the allocation is idle. The stream tells
- * it only when all fences of the allocation, of any usage, have signalled, and holds the
- * reservation while it waits.
+ * The builder of a copy that needs the allocation idle reports busy until it is told so. The stream
+ * tells it only when all fences of the allocation, of any usage, have signalled; the reservation
+ * stays locked during this wait.
  */
 static void stream_busy(struct kunit *test)
 {
@@ -166,8 +166,8 @@ static void stream_busy_no_wait(struct kunit *test)
 }
 
 /*
- * A copy waits for all fences of the allocation in the paging queue; the thread that moves the
- * allocation doesn't wait.
+ * If an allocation leaves VRAM as a victim does, the copy waits in the paging queue for all fences
+ * of the allocation; the thread that moves the allocation doesn't wait.
  */
 static void stream_dependency(struct kunit *test)
 {
@@ -197,8 +197,8 @@ static void stream_fill_waits(struct kunit *test)
 	struct dma_fence *fence;
 
 	/*
-	 * Use all of VRAM once: no block is left that is known to be zeros, and the move needs a
-	 * fill.
+	 * Use all of VRAM once: no block is left that is known to be zeros, so that the move needs
+	 * a fill.
 	 */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(old));
 	pagoda_rig_close(old);
@@ -283,7 +283,7 @@ static void stream_batch(struct kunit *test)
 	}
 }
 
-/* A plug is limited in time: the fence of a move signals although the stream stays plugged. */
+/* A submission is queued soon although the stream stays plugged: the fence of a move signals. */
 static void stream_plug_is_bounded(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -314,7 +314,7 @@ static void stream_mover(struct kunit *test, struct evictor *mover)
 	KUNIT_EXPECT_EQ(test, 0, mover->ret);
 }
 
-/* A thread that has plugged the stream holds up nothing that other threads emit. */
+/* A thread that has plugged the stream doesn't delay operations of other threads. */
 static void stream_plug_of_a_thread(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -443,7 +443,7 @@ static void stream_no_owner(struct kunit *test)
 
 #define SPLIT_PAGES	600
 
-/* Makes a page list in which no two successive pages are adjacent, so that each page is a run. */
+/* Makes a list of pages 0 (0xaa) and 2 (0xbb) of @pages in turn, so that each entry is a run. */
 static void split_list(struct kunit *test, struct page *pages, struct pagoda_adl *adl)
 {
 	dma_addr_t *list = test_calloc(test, SPLIT_PAGES, sizeof(*list));

@@ -11,7 +11,7 @@
 #define FAR		SZ_1G		/* between mappings: each mapping has tables of its own */
 #define MAPPINGS	5u
 
-/* Allocates all of VRAM, so that any old byte would be seen. */
+/* Returns an allocation of all of VRAM, in which any byte that was left in VRAM would be seen. */
 static struct pagoda_bo *take_all(struct pagoda_rig *rig)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, SUBMIT_VRAM, 0);
@@ -115,7 +115,7 @@ static void isolation_lost_and_swapped(struct kunit *test)
 	swap_out_all(rig);
 	KUNIT_EXPECT_TRUE(test, bo->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
 
-	/* Settle the lost copy and bring the pages back, as a page fault does. */
+	/* Replace the lost content by zeros and bring the pages back, as a page fault does. */
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(bo));
 	KUNIT_EXPECT_EQ(test, 0, ttm_bo_populate(&bo->ttm, &ctx));
@@ -129,7 +129,7 @@ static void isolation_lost_and_swapped(struct kunit *test)
 
 /*
  * The copy of an allocation into VRAM is lost while a VM maps the allocation, which no job lists
- * and no residency list has: a job that reads its address finds zeros, not the memory's old bytes.
+ * and no residency list has: a job that reads its address finds zeros, not what was in VRAM before.
  */
 static void isolation_lost_and_bound(struct kunit *test)
 {

@@ -102,8 +102,8 @@ static void order_try(struct order_test *t, const struct order_pair *pair, u32 n
 }
 
 /*
- * A job waits for an allocation's writers, and for the allocation's readers only if the job writes
- * the allocation.
+ * With IMPLICIT a job waits for earlier writers of an allocation, and for earlier readers only if
+ * the job writes the allocation.
  */
 static void order_counts_each_allocation(struct kunit *test)
 {

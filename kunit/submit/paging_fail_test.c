@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of paging requests that fail or are refused: a job that waits for the value of a failed
- * request is cancelled; a refused request doesn't count for later ones.
+ * request is cancelled; a refused request doesn't count for later requests.
  */
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
@@ -13,8 +13,8 @@
 #define MOST		12u
 
 /*
- * A paging queue with the id 1 in the client's file, and allocations of PIECE pages each, which
- * aren't resident at first.
+ * A paging queue with the id 1 among the client's objects, and allocations of PIECE pages each,
+ * which aren't resident at first.
  */
 struct fail_test {
 	struct pagoda_rig *rig;

@@ -133,8 +133,8 @@ static u32 paging_count(struct paging_test *t, u32 index)
 }
 
 /*
- * Paging values count up and signal in order. When a value has signalled, the allocations of its
- * request are in VRAM, or out of VRAM after EVICT, with their content.
+ * The values of a paging queue count up and signal in order. When a value has signalled, the
+ * allocations of its request are in VRAM, or out of VRAM after EVICT, with their content.
  */
 static void paging_values_in_order(struct kunit *test)
 {
@@ -149,7 +149,7 @@ static void paging_values_in_order(struct kunit *test)
 			PAGODA_PROVES(C156);
 			KUNIT_ASSERT_EQ(test, ++last, value);
 		}
-		/* When one value has signalled, so have all before it. */
+		/* When a value has signalled, so have all values before it. */
 		KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, last));
 		for (i = 1; i <= last; i++)
 			KUNIT_EXPECT_TRUE(test, paging_is_over(&t, NORMAL, i));
@@ -171,8 +171,8 @@ static void paging_values_in_order(struct kunit *test)
 }
 
 /*
- * Requests that need no paging return the value 0, but change the allocations' counts in the
- * residency list.
+ * Calls that need no paging return the value 0, but change the allocations' counts in the residency
+ * list.
  */
 static void paging_done_at_once(struct kunit *test)
 {
@@ -282,8 +282,8 @@ static void paging_higher_priority_first(struct kunit *test)
 }
 
 /*
- * An EVICT before the turn of a MAKE_RESIDENT request: the evicted allocation isn't moved, the
- * other one is.
+ * An allocation that EVICT takes off the list before the turn of its MAKE_RESIDENT request isn't
+ * moved; the other allocation of the request is.
  */
 static void paging_evicted_before_its_turn(struct kunit *test)
 {
@@ -304,7 +304,7 @@ static void paging_evicted_before_its_turn(struct kunit *test)
 	paging_end(&t);
 }
 
-/* A list that doesn't fit fails with -ENOMEM and the exact number of bytes to trim. */
+/* MAKE_RESIDENT of too much fails with -ENOMEM and the exact number of bytes to trim. */
 static void paging_trims(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, 2 * PAGES);
@@ -374,8 +374,8 @@ static int paging_offer(struct paging_test *t, u32 index)
 }
 
 /*
- * A list with an offered allocation fails with -ENODATA: no count changes, and the client isn't in
- * error.
+ * MAKE_RESIDENT of several allocations, one of them offered, fails with -ENODATA: no count changes,
+ * and the client isn't in error.
  */
 static void paging_refuses_what_is_offered(struct kunit *test)
 {
@@ -395,7 +395,7 @@ static void paging_refuses_what_is_offered(struct kunit *test)
 	paging_end(&t);
 }
 
-/* While a request waits, its allocations can't be offered (-EBUSY). */
+/* While a MAKE_RESIDENT request waits, its allocations can't be offered (-EBUSY). */
 static void paging_keeps_from_being_offered(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -421,8 +421,8 @@ static void paging_keeps_from_being_offered(struct kunit *test)
 }
 
 /*
- * If one allocation of a request fails for a reason of its own, only its count is undone, and the
- * others become resident.
+ * If an allocation of a request fails for a reason of its own, only its count is undone, and the
+ * other allocations become resident.
  */
 static void paging_failure_of_one_entry(struct kunit *test)
 {
@@ -484,8 +484,8 @@ static u64 paging_signal(struct paging_test *t, u32 index, struct drm_syncobj *s
 }
 
 /*
- * A job that waits for a paging value that failed is cancelled, whether the job was waiting or
- * comes later, when the timeline has forgotten the error. The context's next job is executed.
+ * A job that waits for the value of a failed request is cancelled, whether SUBMIT came before the
+ * failure or later, when the timeline has forgotten the error. The context's next job is executed.
  */
 static void paging_failure_cancels_jobs(struct kunit *test)
 {
@@ -539,8 +539,8 @@ static void paging_failure_cancels_jobs(struct kunit *test)
 }
 
 /*
- * Pins allocations 0 to 3, which fill half of VRAM, or unpins them. Pins aren't taken into account
- * when a request is accepted.
+ * Pins allocations 0 to 3, which fill half of VRAM, or unpins them. When a request is accepted,
+ * pins in VRAM of allocations that the request doesn't list aren't taken into account.
  */
 static void paging_pin(struct paging_test *t, bool pin)
 {
@@ -585,7 +585,7 @@ static void paging_expect_failure(struct paging_test *t, u32 flags)
 	paging_pin(t, false);
 }
 
-/* A request without CANT_TRIM that fails late takes its counts back and can be repeated. */
+/* A request without CANT_TRIM that fails in the pager takes its counts back and can be repeated. */
 static void paging_failure_later(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, 2 * PAGES);
@@ -600,7 +600,7 @@ static void paging_failure_later(struct kunit *test)
 	paging_end(&t);
 }
 
-/* A request with CANT_TRIM that fails late puts the client in error. */
+/* A request with CANT_TRIM that fails in the pager puts the client in error. */
 static void paging_error_later(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, 2 * PAGES);
@@ -644,8 +644,8 @@ static void paging_error_is_for_all_contexts(struct kunit *test)
 }
 
 /*
- * With MUST_SUCCEED the request is repeated for longer, and succeeds when the pinned allocations
- * can leave.
+ * With MUST_SUCCEED a request that finds no room is repeated for longer than without, and succeeds
+ * when the pinned allocations can leave.
  */
 static void paging_must_succeed_waits(struct kunit *test)
 {
@@ -675,7 +675,8 @@ static s64 paging_moves(struct paging_test *t)
 }
 
 /*
- * A request that found no room is tried again only when something was freed, here in the aperture.
+ * Within its patience, a request that found no room is tried again only when a job has ended or
+ * memory was freed or unpinned, here freed in the aperture.
  */
 static void paging_repeats_for_a_reason(struct kunit *test)
 {
@@ -734,9 +735,9 @@ static void paging_ends_with_the_client(struct kunit *test)
 }
 
 /*
- * A client that requires an allocation that another client's EVICT has just taken off its residency
- * list; @asked counts the calls of pagoda_require_clients(), @ret is what pagoda_require()
- * returned.
+ * @client requires an allocation that another client's EVICT has just taken off that client's
+ * residency list; @asked counts the calls of pagoda_require_clients(), @ret is what
+ * pagoda_require() returned.
  */
 struct paging_race {
 	struct pagoda_client *client;
@@ -800,8 +801,8 @@ static void paging_given_up_and_required(struct kunit *test)
 }
 
 /*
- * When the value signals, the VM's mappings of the allocations are valid: a job that follows
- * doesn't fault.
+ * When the value of a MAKE_RESIDENT signals, mappings of the allocations in the client's VMs are
+ * valid: a job that follows doesn't fault.
  */
 static void paging_shows_what_it_brings(struct kunit *test)
 {
@@ -855,7 +856,7 @@ static void paging_call_work(struct work_struct *work)
 
 /*
  * MAKE_RESIDENT finds no room, although other allocations and its own are evicted. Submissions of
- * these evictions, which stay open for more operations, are queued before TTM waits for their
+ * these evictions, which would stay open for more operations, are queued before TTM waits for their
  * fences: the call fails soon.
  */
 static void paging_sends_what_it_waits_for(struct kunit *test)
@@ -872,7 +873,7 @@ static void paging_sends_what_it_waits_for(struct kunit *test)
 	init_completion(&call.done);
 	INIT_WORK_ONSTACK(&call.work, paging_call_work);
 	queue_work(system_dfl_wq, &call.work);
-	/* Much shorter than buffers may be kept open. */
+	/* Much shorter than buffers stay open after pagoda_rig_share(). */
 	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&call.done, 10 * HZ));
 	pagoda_rig_share(t.rig, false);
 	flush_work(&call.work);

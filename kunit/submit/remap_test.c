@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests that the first job after a VM_BIND finds at each address the page that the call has mapped.
- * The job before has read all addresses, so that the TLB of the engine has the former translations
- * of all, and one in LATE flushes is executed late.
+ * Tests that the first job after a VM_BIND finds at each address the page that was mapped there
+ * last. The job before has read all addresses, so that the TLB of the engine has the former
+ * translations of all, and one in LATE flushes is executed late.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/moduleparam.h>
@@ -69,8 +69,8 @@ static void remap_bind(struct remap_world *w, const struct pagoda_bind *binds, u
 }
 
 /*
- * Maps random pages at random addresses by one VM_BIND, in which an address may be twice. Returns
- * the number of entries.
+ * Maps random pages at random addresses by one VM_BIND, which may map an address twice. Returns the
+ * number of entries.
  */
 static u32 remap_some(struct remap_world *w)
 {

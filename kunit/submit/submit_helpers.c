@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Programs of commands; clients, each a VM with a context, that submit the programs as jobs to the
- * rig's engines; syncobjs and their points.
- */
+/* Programs, clients that submit these as jobs, and syncobjs; see submit_helpers.h. */
 #include <linux/delay.h>
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>

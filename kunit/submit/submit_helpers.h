@@ -104,8 +104,8 @@ struct drm_pagoda_context_state submit_state(struct submit_client *client);
 
 struct drm_syncobj *submit_syncobj(struct kunit *test);
 /*
- * Returns whether the point exists: then *@fence is a reference to its fence, or NULL if the point
- * signalled long ago.
+ * Returns whether the point exists: then *@fence is a reference to its fence, or NULL if the fence
+ * has signalled and the timeline has dropped it.
  */
 bool submit_point(struct drm_syncobj *syncobj, u64 point, struct dma_fence **fence);
 /* Waits until the point exists and has signalled; returns the error of its fence. */

@@ -95,8 +95,8 @@ static void queue_holds_nothing(struct kunit *test)
 }
 
 /*
- * The policy knows which allocations queued jobs list, here two a job, code and @bo, until the jobs
- * are armed or their context is destroyed.
+ * The policy knows which allocations queued jobs list, here code and @bo of each job, until the
+ * jobs are armed or their context is destroyed.
  */
 static void queue_tells_the_policy(struct kunit *test)
 {
@@ -126,7 +126,8 @@ static void queue_tells_the_policy(struct kunit *test)
 }
 
 /*
- * A job that waits for fences which haven't signalled isn't prepared, although its engine is idle.
+ * Unless fenced, a job isn't prepared before what it waits for has signalled, even on an idle
+ * engine.
  */
 static void queue_waits_for_fences(struct kunit *test)
 {

@@ -13,7 +13,7 @@
 #define CPU	DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define CACHED	DRM_PAGODA_ALLOCATION_CACHED
 
-/* A job without commands completes on the context's engine only, and the state counts it. */
+/* A job without commands completes on the context's engine only; the context's state counts it. */
 static void submit_nothing(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -33,8 +33,8 @@ static void submit_nothing(struct kunit *test)
 }
 
 /*
- * For every segment and kind of pages: a value that a job stored is there after the job's fence,
- * and after a move.
+ * In VRAM and the aperture, for each kind of pages: an allocation has the value that a job stored
+ * after the job's fence has signalled, and after a move to system memory.
  */
 static void submit_stores_anywhere(struct kunit *test)
 {
@@ -70,7 +70,6 @@ static void submit_stores_anywhere(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0x1234567800000000ull + i,
 				submit_word(rig, bo, 2 * PAGE_SIZE + 8));
 		KUNIT_EXPECT_EQ(test, i + 1ull, submit_word(rig, bo, 16));
-		/* The value is also there after the next move. */
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 		pagoda_rig_settle(rig);
 		KUNIT_EXPECT_EQ(test, 0x1234567800000000ull + i,
@@ -127,8 +126,8 @@ static u32 submit_flushes(struct pagoda_rig *rig, u32 space)
 }
 
 /*
- * However many allocations come back, their entries change together, with one flush of the VM's
- * TLB.
+ * However many private allocations a job brings back, the entries of all change together, with one
+ * flush of the VM's TLB.
  */
 static void submit_rebinds_at_once(struct kunit *test)
 {
@@ -213,7 +212,7 @@ static void submit_overcommits_three_times(struct kunit *test)
 }
 
 /*
- * Private allocations of one VM exceed VRAM: those that have no room are used in the aperture, and
+ * Private allocations of a VM exceed VRAM: those that find no room are used in the aperture, and
  * each job finds the values that the job before stored.
  */
 static void submit_spills_private(struct kunit *test)
@@ -273,8 +272,8 @@ static void submit_makes_room_for_tables(struct kunit *test)
 }
 
 /*
- * A job whose allocations don't fit into VRAM together is refused with -ENOMEM, before the device
- * gets anything.
+ * A job whose allocations, which support VRAM only, don't fit together is refused with -ENOMEM, and
+ * no engine gets the job.
  */
 static void submit_refuses_what_doesnt_fit(struct kunit *test)
 {
@@ -479,7 +478,7 @@ static void submit_keeps_what_runs(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* A save area stays until the last job of its context has ended, also if the context is gone. */
+/* A save area stays in place while a job of its context runs, even if the context is destroyed. */
 static void submit_save_area_outlives(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -490,7 +489,7 @@ static void submit_save_area_outlives(struct kunit *test)
 	drm_gem_object_get(pagoda_bo_gem(save));
 	pagoda_rig_hold(rig, 0, true);
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
-	/* Wait until the engine has the job: before, the job is cancelled with its context. */
+	/* Until the engine has the job, destroying the context would cancel the job. */
 	submit_wait_ring(rig, 1);
 	pagoda_context_destroy(client->context);
 	client->context = NULL;
@@ -623,8 +622,8 @@ static u32 submit_executed(struct pagoda_rig *rig, u32 engine)
 }
 
 /*
- * Expects the second job to be executed while the engine of the first job is held, unless @pair
- * says that the second job waits for the first.
+ * Expects the second job to be executed while the engine of the first job is held, or not to be if
+ * @pair says that the second job waits for the first.
  */
 static void submit_try_pair(struct submit_client *first, struct submit_client *second,
 			    struct pagoda_bo *bo, const struct submit_pair *pair)

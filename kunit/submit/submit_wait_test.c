@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of jobs that wait for points which don't exist yet: the jobs' own points exist only once
- * the jobs are armed, their order is kept, and whatever ends the context ends them all. Also lost
- * paging that jobs wait for, and closed handles of allocations that waiting jobs use.
+ * the jobs are armed, their order is kept, and whatever ends the context ends all these jobs. Also
+ * lost paging that jobs wait for, and closed handles of allocations that waiting jobs use.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -133,7 +133,7 @@ static void wait_in_a_queue_that_stops(struct kunit *test)
 	wait_end(&world);
 }
 
-/* A fence that is put into a syncobj without a call of the driver is found all the same. */
+/* A waiting job finds a fence that is put into its syncobj without a call of the driver. */
 static void wait_for_points_from_elsewhere(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -195,8 +195,8 @@ static void wait_ends_with_the_context(struct kunit *test)
 }
 
 /*
- * Destroying a context also ends the jobs that the engine or the scheduler has: most of them are
- * never executed.
+ * Destroying a context also ends jobs that wait for a place of the engine: at most the jobs that
+ * the engine has already are executed.
  */
 static void wait_ends_on_the_engine(struct kunit *test)
 {
@@ -315,7 +315,7 @@ static void wait_points_out_of_order(struct kunit *test)
 
 /*
  * A client in a thread of its own. The allocations @bos of all threads are three times VRAM; all
- * threads also add to @other. @error is that of the first submission that failed.
+ * threads also add to @other. @error: of the first SUBMIT that failed, else of the last job.
  */
 struct wait_thread {
 	struct submit_client *client;
@@ -353,7 +353,7 @@ static int wait_thread_run(void *data)
 
 /*
  * Threads submit jobs, each for a client of its own, on allocations that exceed VRAM: in the end
- * every addition of every job is there.
+ * the allocations have every addition of every job.
  */
 static void wait_threads(struct kunit *test)
 {
@@ -399,9 +399,9 @@ static void wait_threads(struct kunit *test)
 }
 
 /*
- * Paging that a job waits for fails: the job must not see stale memory, and the next job finds the
- * allocation where it is, as zeros. @resets: 1 if the paging that writes the mapping is lost, too,
- * for which the device is reset; 0 if only the content is lost.
+ * Paging that a job waits for fails: the job must not see stale memory, and the next job finds
+ * zeros in the allocation. @resets: 1 if the paging that writes the mapping is lost, too, for which
+ * the device is reset; 0 if only the content is lost.
  */
 static void wait_for_what_is_lost(struct kunit *test, u32 pages, u64 resets)
 {

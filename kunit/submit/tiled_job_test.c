@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of tiled allocations that the CPU, through windows of swizzling ranges, and jobs use in
- * turn: each finds what the other wrote. While a range is bound to an allocation, a copy within
- * VRAM and a discard are busy. Surface: a tiled allocation.
+ * turn: each finds what the other wrote. While the window of an allocation is shown to the CPU, a
+ * copy within VRAM and a discard are busy. Surface: a tiled allocation.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -235,7 +235,7 @@ static void job_of_others(struct kunit *test)
 
 /*
  * Each job of a VM uses the allocations of the client's residency list that the VM maps, although
- * the job doesn't list them: it takes away the window of such a surface.
+ * the job doesn't list them: the job takes the window of such a surface away.
  */
 static void job_of_list(struct kunit *test)
 {
@@ -261,8 +261,8 @@ static void job_of_list(struct kunit *test)
 }
 
 /*
- * A job that waits for a point finds what the CPU wrote before the point existed, also after
- * SUBMIT.
+ * A job that waits for a point finds all that the CPU wrote before the point existed, even what the
+ * CPU wrote after SUBMIT.
  */
 static void job_deferred(struct kunit *test)
 {
@@ -386,7 +386,7 @@ static void job_without_write_back(struct kunit *test)
 
 /*
  * All ranges are bound to surfaces that jobs then use: another surface gets a range at once, and
- * steals none, because the jobs have taken windows away.
+ * steals none, because the jobs that are prepared have taken windows away.
  */
 static void job_of_victim(struct kunit *test)
 {
@@ -406,7 +406,7 @@ static void job_of_victim(struct kunit *test)
 	pagoda_rig_hold(world.rig, 0, true);
 	for (i = 0; i < world.nr; i++)
 		job_write(&world, i, 8, i);
-	/* Surfaces in use by jobs have no ranges; otherwise the call would wait forever. */
+	/* Surfaces of prepared jobs have no ranges; otherwise the call would wait forever. */
 	KUNIT_EXPECT_EQ(test, 0, tiled_acquire(bo));
 	pagoda_vidmm_stats(world.rig->vidmm, &stats);
 	KUNIT_EXPECT_EQ(test, stats.range_steals, 0);
@@ -600,8 +600,8 @@ static int busy_evictor_run(void *data)
 
 /*
  * The range is released after all fences of the reservation have signalled, here also the fence of
- * a copy of another private allocation. No job gets in between, because the reservation is held
- * meanwhile.
+ * a copy of another private allocation. The reservation stays locked until then, so that no job
+ * gets in between.
  */
 static void busy_until_idle(struct kunit *test)
 {
@@ -658,8 +658,8 @@ static u64 walk_offset(const struct pagoda_bo *bo, u32 word)
 }
 
 /*
- * State of the walk. @value has for each word the value that reads have to find after all requests
- * so far; @last is the last value that a request got, written or not; @expected has the values that
+ * State of the walk. @value has for each word the value that reads have to find after all accesses
+ * so far; @last is the last value that an access got, written or not; @expected has the values that
  * @nr_reads jobs have to read; @wrong counts wrong values.
  */
 struct walk {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests that only the eviction of a victim waits for jobs in the stream ("What may wait for jobs in
- * the line of moves" in stream.h): whatever else is done with memory that a running job uses,
- * paging of other memory goes on. Also what fenced jobs that have no place of an engine hold up.
+ * Tests of where paging waits for jobs (table in stream.h): the eviction of a victim waits in the
+ * stream; other calls for memory that a running job uses don't hold up the paging of other memory.
+ * Also what fenced jobs that have no place of an engine hold up.
  */
 #include <linux/delay.h>
 #include <linux/dma-buf.h>
@@ -19,7 +19,7 @@
 #define HERE	SZ_64M		/* the only mapping of its lowest page table */
 #define FAR	(16ull * SZ_1G)	/* address that needs a larger root table */
 #define PAGES	4u
-#define BIG	450u	/* pages: less than half of VRAM, a user's share for fenced jobs */
+#define BIG	450u	/* pages: less than a user's share for fenced jobs, half of VRAM */
 #define BIGGER	600u	/* pages: no room for BIG besides, and more than a share */
 #define RESERVE	300u	/* pages of the reserve: the rest has no room for two of BIG */
 #define AT_ONCE	(5 * HZ)
@@ -142,8 +142,8 @@ static void timeline_evict(struct timeline_world *w)
 }
 
 /*
- * Expects that @act, which a client may call for while its job runs, doesn't hold up the paging of
- * other memory.
+ * Expects that @act, something that a client may do while its job runs, doesn't hold up the paging
+ * of other memory.
  */
 static void timeline_isnt_held(struct kunit *test, void (*act)(struct timeline_world *w))
 {
@@ -212,8 +212,8 @@ static const struct timeline_way timeline_ways[] = {
 KUNIT_ARRAY_PARAM_DESC(timeline_ways, timeline_ways, name);
 
 /*
- * A move that isn't the eviction of a victim waits for jobs in its caller: paging of other memory
- * goes on.
+ * The moves of timeline_ways, which aren't evictions of a victim, wait for jobs in their caller:
+ * paging of other memory goes on.
  */
 static void timeline_caller_waits(struct kunit *test)
 {
@@ -253,8 +253,8 @@ static void timeline_maps(struct kunit *test)
 }
 
 /*
- * The eviction of a victim waits in the stream for the job that uses the victim, and paging behind
- * it waits, too. The job finds the victim, and what the job wrote moves with it.
+ * The eviction of a victim waits in the stream for the job that uses the victim, and so does paging
+ * behind the eviction. The victim leaves VRAM with what the job wrote.
  */
 static void timeline_victim_waits(struct kunit *test)
 {
@@ -364,8 +364,8 @@ static void timeline_closes_unlocked(struct kunit *test)
 		mutex_unlock(&closing->lock);
 	mutex_unlock(&w.client->vm->lock);
 	/*
-	 * A new handle waits until the allocation is unmapped, so that nothing is unmapped after
-	 * that.
+	 * A new handle waits until the allocation is unmapped, so that what the client maps by the
+	 * new handle stays.
 	 */
 	pagoda_closing_undo(w.rig->client, w.shared);
 	pagoda_rig_settle(w.rig);
@@ -383,8 +383,8 @@ static int timeline_submit(void *arg)
 
 /*
  * SUBMIT after OFFER doesn't wait for the VM's running job, which may use the offered allocation
- * and has to end before the allocation is unmapped. A job waits in its context's queue, and the
- * allocation is unmapped before it; a fenced job can't wait, and leaves that to the next job.
+ * and has to end before the allocation is unmapped. The new job waits in its context's queue until
+ * then; a fenced job can't wait, and leaves the unmapping to the next job.
  */
 static void timeline_offers(struct kunit *test)
 {
@@ -443,7 +443,7 @@ static int timeline_map_far(void *arg)
 	return vmt_map(w->client->vm, w->shared, FAR, 0, PAGES * PAGE_SIZE, 0);
 }
 
-/* A larger root table replaces the VM's root table only when no job uses the latter any more. */
+/* The VM's root table gives way to a larger table only when no job uses the root table any more. */
 static void timeline_root_waits(struct kunit *test)
 {
 	/* With two levels a root table has only the entries that its address space needs. */
@@ -596,7 +596,7 @@ static void timeline_places_and_fenced(struct kunit *test)
 	for (i = 0; i < 2; i++)
 		done = done && fenced_is_done(clients[i], AT_ONCE);
 	KUNIT_EXPECT_TRUE(test, done);
-	/* Ban the context of the fenced job, which ends a deadlock. */
+	/* If there is a deadlock, a ban of the fenced job's context ends it. */
 	if (!done)
 		pagoda_exec_context_ban(w.client->context->exec);
 	for (i = 0; i < 2; i++) {
@@ -672,8 +672,8 @@ static int fenced_submit_later(void *arg)
 }
 
 /*
- * Submits a job that uses @wanted and waits in its context's queue, until a fenced job of the
- * context has it armed. Returns the error of SUBMIT or of the last job, or the context's state.
+ * Submits a job that uses @wanted and waits in its context's queue, until a later fenced job has
+ * the queued job armed. Returns the error of SUBMIT or of the last job, or the context's state.
  */
 static int fenced_submit_before(void *arg)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU page faults that come after work of jobs or other devices: the locks that are held while a
- * fault waits for such work.
+ * CPU page faults on an allocation that another device's work uses: whether a fault waits for such
+ * work, and which locks are held during the wait.
  */
 #include <linux/dma-fence.h>
 #include <linux/mm.h>
@@ -71,7 +71,7 @@ static void fault_end(struct fault_test *t)
 	pagoda_rig_close(t->bo);
 }
 
-/* Brings the allocation to the part of VRAM that the CPU reaches, or to the other one. */
+/* Moves the allocation to the part of VRAM that the CPU reaches, or to the part that it doesn't. */
 static void fault_place(struct fault_test *t, bool visible)
 {
 	const struct ttm_place place = {
@@ -84,7 +84,7 @@ static void fault_place(struct fault_test *t, bool visible)
 	pagoda_rig_settle(t->rig);
 }
 
-/* Has work use the allocation. Returns a reference. */
+/* Adds the fence of new work to the allocation's reservation. Returns the work, a reference. */
 static struct fault_work *fault_use(struct fault_test *t)
 {
 	struct fault_work *work = kzalloc(sizeof(*work), GFP_KERNEL);
@@ -124,7 +124,9 @@ static vm_fault_t fault_call(struct fault_test *t, unsigned int flags)
 	return ret;
 }
 
-/* A fault that finds work waits for it without a lock, and is tried again. */
+/*
+ * Expects a fault to wait for work without a lock, then to be tried again; with NOWAIT not to wait.
+ */
 static void fault_expect_wait(struct fault_test *t, unsigned int flags)
 {
 	struct fault_work *work = fault_use(t);
@@ -141,8 +143,8 @@ static void fault_expect_wait(struct fault_test *t, unsigned int flags)
 }
 
 /*
- * An allocation in VRAM that the CPU doesn't reach is moved after another device's work. The fault
- * waits for that work without a lock, also for work that came since its first try.
+ * A fault moves an allocation in VRAM that the CPU doesn't reach after another device's work, for
+ * which the fault waits without a lock, even if the work came after the fault's first try.
  */
 static void fault_moves_after_work(struct kunit *test)
 {
@@ -160,7 +162,7 @@ static void fault_moves_after_work(struct kunit *test)
 	fault_end(&t);
 }
 
-/* Lost content is replaced by zeros after another device's work, for which no lock is held. */
+/* Zeros replace lost content after other work, for which a fault waits without a lock. */
 static void fault_fills_after_work(struct kunit *test)
 {
 	static const unsigned int tries[] = { FIRST, AGAIN };

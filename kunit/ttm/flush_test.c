@@ -79,8 +79,8 @@ static void flush_begin_move(struct kunit *test, struct pagoda_move *m, struct t
 }
 
 /*
- * A move fails after some of its pieces and is undone. Then its pages are freed: when the fence of
- * the transaction has signalled, the device has no more writes to them in its write combiner.
+ * A move fails after some of its pieces and is undone. The destination's pages may be freed once
+ * the fence of the transaction has signalled: the write combiner has no more writes to these pages.
  */
 static void flush_undone(struct kunit *test)
 {
@@ -104,7 +104,7 @@ static void flush_undone(struct kunit *test)
 							     PAGODA_STREAM_WAITS_NOT,
 							     m.bo->ttm.base.resv,
 							     DMA_RESV_USAGE_BOOKKEEP, &m.cost));
-		/* The third piece fails: the list has only two pages. */
+		/* The third piece fails: the page list has only two pages. */
 		m.pages.nr_pages = 2;
 		m.txn = &txn;
 		KUNIT_EXPECT_NE(test, 0, pagoda_move_run(&m));
@@ -132,7 +132,7 @@ static u64 flush_word(struct pagoda_bo *bo, u32 page, u32 word)
 	return READ_ONCE(((u64 *)page_address(bo->ttm.ttm->pages[page]))[word]);
 }
 
-/* A job's stores to pages that aren't cached are in memory when the job's fence has signalled. */
+/* A job's stores to pages, cached or not, are in memory when the job's fence has signalled. */
 static void flush_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Test of a move in several pieces: each transfer names the generation of the aperture's range. */
+/* Test of a move in several pieces: each transfer names the generation of the aperture mapping. */
 #include "rig/rig.h"
 #include "rig/spy.h"
 
@@ -24,7 +24,7 @@ static void pieces_have_the_generation(struct kunit *test)
 	u32 generation;
 
 	pagoda_rig_fragment(rig, odd, count);
-	/* Use up generation 0 of the range that @bo will get. */
+	/* Use up generations, so that @bo gets neither the first nor the second. */
 	for (i = 0; i < 2; i++) {
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(first, true));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(first));

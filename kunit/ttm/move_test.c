@@ -311,7 +311,7 @@ static void move_multipass(struct kunit *test)
 }
 
 /*
- * A new allocation in VRAM is zero, whatever was there before; blocks known to be zero aren't
+ * A new allocation in VRAM is zero, whatever the VRAM had before; blocks known to be zero aren't
  * filled again.
  */
 static void move_fresh_is_zero(struct kunit *test)
@@ -498,8 +498,8 @@ static void move_stranger(struct kunit *test)
 }
 
 /*
- * A discardable allocation is gutted: the device gets DISCARD_CONTENT and no copy, and the content
- * is zero when the allocation is back.
+ * A discardable allocation is gutted when it is evicted: the device gets DISCARD_CONTENT and no
+ * copy, and the content is zero when the allocation is back.
  */
 static void move_discard(struct kunit *test)
 {
@@ -523,8 +523,9 @@ static void move_discard(struct kunit *test)
 }
 
 /*
- * Mappings in the aperture use MAP_APERTURE_SEGMENT2 only. When an allocation is closed, its pages
- * are freed only after the unmap, which points the addresses to the dummy page.
+ * If the device has MAP_APERTURE_SEGMENT2, mappings in the aperture use nothing else. When an
+ * allocation is closed, its pages are freed only after the unmap, which points the addresses to the
+ * dummy page.
  */
 static void move_aperture(struct kunit *test)
 {
@@ -698,8 +699,8 @@ static void move_undone(struct kunit *test)
 }
 
 /*
- * The device is told of an allocation with NOTIFY_EVICTION, once, that its content leaves the
- * aperture, before the unmap.
+ * When an allocation with NOTIFY_EVICTION leaves the aperture for system memory, the device is told
+ * once, before the unmap.
  */
 static void move_notify(struct kunit *test)
 {
@@ -736,8 +737,8 @@ static u64 client_bytes(struct pagoda_rig *rig, u32 segment)
 }
 
 /*
- * A client's usage of a segment counts the bytes of its allocations there; it follows moves, and is
- * 0 when all are freed.
+ * A client's usage of a segment counts the bytes of its allocations in the segment; the usage
+ * follows moves, and is 0 when all are freed.
  */
 static void move_account(struct kunit *test)
 {

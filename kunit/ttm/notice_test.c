@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of notices: what the device is told of residency and eviction, how often and when; and of
- * the flush of its write combiner.
+ * the flush of the device's write combiner.
  */
 #include "rig/rig.h"
 
@@ -28,8 +28,8 @@ static u64 notice_vram(struct pagoda_bo *bo)
 }
 
 /*
- * An allocation that moves in several pieces gets one notice when it is committed, after the last
- * copy in, and one when it is evicted, before the first copy out.
+ * Of a contiguous allocation, even if it moves in several pieces, the device gets one notice for an
+ * arrival in VRAM, after the last copy in, and one for an eviction, before the first copy out.
  */
 static void notice_chunks(struct kunit *test)
 {
@@ -72,8 +72,8 @@ static void notice_chunks(struct kunit *test)
 }
 
 /*
- * The notice that an allocation arrived follows the fill; in a move from place to place the notice
- * that it left comes first.
+ * The notice that an allocation arrived follows the fill; in a move from place to place it comes
+ * after the notice that the allocation left.
  */
 static void notice_moves(struct kunit *test)
 {
@@ -159,7 +159,7 @@ static void notice_ranges(struct kunit *test)
 	PAGODA_PROVES(C113);
 	KUNIT_EXPECT_EQ(test, page, 12);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, ONE, 0), 0);
-	/* A move to the system segment, as before a swap-out, is announced, too. */
+	/* Of a move to system memory, as before a swap-out, the device is told, too. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	note = pagoda_rig_find(rig, RANGES, bo->id, nth++);
@@ -169,8 +169,8 @@ static void notice_ranges(struct kunit *test)
 }
 
 /*
- * Before the DISCARD_CONTENT of an allocation that is gutted, closed or offered the device is told
- * that the allocation leaves.
+ * Before the DISCARD_CONTENT of an allocation that is closed, or is discardable or offered and is
+ * evicted, the device is told that the allocation leaves.
  */
 static void notice_discard(struct kunit *test)
 {
@@ -226,7 +226,7 @@ static void notice_undone(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A device without the operations for notices gets none. */
+/* A device without NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2 gets no notices of residency. */
 static void notice_unknown(struct kunit *test)
 {
 	const struct pagoda_rig_options options = {
@@ -243,8 +243,8 @@ static void notice_unknown(struct kunit *test)
 }
 
 /*
- * The notice of an eviction comes in pieces of at most a scratch window's size; while each is
- * executed, the pages are mapped at the address in it.
+ * The notice of an eviction comes in pieces of at most a scratch window's size; while the device
+ * executes each, the pages of the piece are mapped at the address in it.
  */
 static void notice_eviction(struct kunit *test)
 {
@@ -311,7 +311,7 @@ static void notice_flush(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_WRITE_PHYSICAL, 0), 1);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_READ_PHYSICAL,
 					       plain->id), 0);
-	/* In GPU_VIRTUAL mode the entry says that the page is snooped. */
+	/* In GPU_VIRTUAL mode the page-table entry says that the page is snooped. */
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_READ_PHYSICAL, cached->id),
 			mode->update_mode != VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL);
 	PAGODA_PROVES(C51);
@@ -321,8 +321,8 @@ static void notice_flush(struct kunit *test)
 }
 
 /*
- * At a reset the device forgets notices. It is told again where each allocation is, in VRAM or in
- * the aperture, and nothing of an allocation that is in neither.
+ * At a reset the device forgets notices. The rebuild tells the device again where each allocation
+ * is, in VRAM or in the aperture, and nothing of an allocation that is in neither.
  */
 static void notice_reset(struct kunit *test)
 {

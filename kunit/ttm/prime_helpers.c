@@ -128,10 +128,6 @@ struct prime_memory *prime_memory(struct kunit *test, bool dynamic, size_t size)
 	return memory;
 }
 
-/*
- * Moves the content to @other, and overwrites the old pages, so that an importer that still uses
- * the old pages is found out.
- */
 void prime_move(struct prime_memory *memory)
 {
 	u32 i;

@@ -44,7 +44,8 @@ struct prime_memory {
 struct prime_memory *prime_memory(struct kunit *test, bool dynamic, size_t size);
 /*
  * Moves the content to the other pages, as an exporter does: tells importers, waits for all fences
- * in the reservation, copies, and overwrites the old pages with 0xdb. Takes the reservation.
+ * in the reservation, copies, and overwrites the former pages with 0xdb, so that tests find out an
+ * importer that still uses these. Takes the reservation.
  */
 void prime_move(struct prime_memory *memory);
 u64 *prime_word(struct prime_memory *memory, u64 offset);

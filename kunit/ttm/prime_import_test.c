@@ -62,7 +62,6 @@ static void import_is_memory(struct kunit *test, bool dynamic)
 	KUNIT_EXPECT_EQ(test, 300ull, *prime_word(memory, LAST));
 	KUNIT_EXPECT_EQ(test, rig->engine.mmu ? PRIME_PAGES : 0, import_reached(rig, memory));
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, bo->ttm.resource->mem_type);
-	/* The memory is used in place. */
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, pagoda_rig_copy_op(rig), bo->id));
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, pagoda_rig_fill_op(rig), bo->id));
 	import_drop(client, bo);
@@ -149,7 +148,7 @@ static void import_in_aperture(struct kunit *test)
 	prime_put(memory->dma_buf);
 }
 
-/* An import can be evicted and used again, and has its content afterwards. */
+/* An import can be evicted and used again, with its content. */
 static void import_is_evicted(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -373,7 +372,7 @@ static void import_by_cpu(struct kunit *test)
 	prime_put(memory->dma_buf);
 }
 
-/* A reset of the device maps an import's memory for the device again; the content stays. */
+/* After a reset an import's memory is mapped for the device again, and has its content. */
 static void import_survives_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -415,7 +414,7 @@ static void import_unplug(struct kunit *test)
 
 /*
  * If UNMAP_MMU fails when an import is closed, the memory stays mapped and the dma-buf referenced
- * until the device is reset. Without a device MMU both end at once.
+ * until the device is reset. Without a device MMU mapping and reference end at once.
  */
 static void import_abandoned(struct kunit *test)
 {
@@ -444,8 +443,8 @@ static void import_abandoned(struct kunit *test)
 }
 
 /*
- * The exporter moves the memory and UNMAP_MMU fails: the import can't be used any more (-ENODEV).
- * The DRM core still finds the import's dma-buf, also after a reset has unmapped the memory.
+ * With a device MMU: UNMAP_MMU fails when the exporter moves the memory. The import can't be used
+ * any more (-ENODEV); the DRM core still finds its dma-buf, even after a reset unmapped the memory.
  */
 static void import_kept_has_a_dma_buf(struct kunit *test)
 {
@@ -476,7 +475,7 @@ static void import_kept_has_a_dma_buf(struct kunit *test)
 
 #define LIMIT	(300 * HZ)
 
-/* A work item in which the exporter moves the memory; completes @done afterwards. */
+/* A work item in which the exporter moves the memory; @done is completed after the move. */
 struct import_maker {
 	struct prime_memory *memory;
 	struct work_struct work;
@@ -511,8 +510,8 @@ static struct import_maker *import_maker_start(struct kunit *test, struct prime_
 }
 
 /*
- * TTM deletes an import that is closed while in use later, and needs the reservation for that. A
- * move by the exporter, which holds the reservation, unmaps the memory itself, after the last use.
+ * TTM deletes an import that is closed in use after the last use, under the reservation. A move by
+ * the exporter, which holds the reservation, itself waits for that use and unmaps the memory.
  */
 static void import_moves_behind_its_end(struct kunit *test)
 {
