@@ -31,9 +31,7 @@ static void files_inject(struct uapi_client *client, const char *rule)
 			    "%s", rule);
 }
 
-/*
- * Rules with each of @actions can be written to inject and read back; unknown actions are refused.
- */
+/* Rules with all @actions can be written to inject and read back; unknown actions are refused. */
 static void files_inject_actions(struct kunit *test)
 {
 	static const char * const actions[] = {
