@@ -609,7 +609,7 @@ static void prime_every_order(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, xa_empty(&other->vidmm->bos));
 }
 
-/* A pin that fails isn't charged to the client, which can pin as much as before. */
+/* A pin that fails isn't charged to the client: as much as before can be pinned. */
 static void prime_failure_isnt_charged(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .pin_limit = SIZE };
@@ -622,7 +622,7 @@ static void prime_failure_isnt_charged(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	/* Set directly, because OFFER refuses a shared allocation. */
+	/* The rank is set directly, because OFFER refuses a shared allocation. */
 	WRITE_ONCE(bo->offer.rank, PAGODA_OFFER_NORMAL);
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, -ENODATA, PTR_ERR_OR_ZERO(prime_attach(rig, dma_buf)));

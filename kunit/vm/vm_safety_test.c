@@ -348,9 +348,7 @@ static void vm_outlives_the_device(struct kunit *test)
 	pagoda_rig_settle(rig);
 	/* The queue waits for the device for several times this timeout: shorten it. */
 	pagoda_test_queue_timeout(rig->vidmm->queue, 200);
-	/*
-	 * Operations of a page table change and of a signal are queued; the device executes none.
-	 */
+	/* Operations of a page table change and a signal are queued; the device executes none. */
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	signal = test_ok(test, pagoda_mfence_promise(what.fence, 2));
 	pagoda_mfence_signal_paging(signal, NULL);

@@ -194,9 +194,8 @@ static void vm_expect_root(struct pagoda_rig *rig, struct pagoda_context *contex
 }
 
 /*
- * The save area is evicted, and so are page tables in VRAM, which return with the root elsewhere,
- * all or only as many as there is memory for. When the save area returns, too, it names the new
- * root.
+ * The save area and page tables in VRAM are evicted; the tables return, with the root elsewhere,
+ * all or as many as memory suffices for. When the save area returns, too, it names the new root.
  */
 static void vm_root_is_named_later(struct kunit *test)
 {
