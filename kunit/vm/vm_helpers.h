@@ -36,7 +36,7 @@ int vmt_map(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 address, u64 offset,
 /* Do VM_BIND without syncobjs, of an entry with only a type and a range, or of one COPY. */
 int vmt_set(struct pagoda_vm *vm, u32 type, u64 address, u64 size);
 int vmt_copy(struct pagoda_vm *vm, u64 from, u64 to, u64 size);
-/* Makes the VM's mappings of resident allocations valid again. Returns 0 or a negative errno. */
+/* Makes mappings of resident allocations that aren't offered valid. Returns 0 or negative errno. */
 int vmt_validate(struct pagoda_vm *vm);
 /* Evicts all page tables of all VMs, which are idle; returns the number of page tables. */
 u32 vmt_evict_tables(struct pagoda_rig *rig);

@@ -469,8 +469,8 @@ TEST_F(dmem, parent)
 /* --- unplugging --------------------------------------------------------------------------- */
 
 /*
- * The regions of an unplugged device stay until its files are closed. A device that is bound again
- * has new regions, without charges and limits.
+ * The regions of an unplugged device stay while files of the device are open. A device that is
+ * bound again has new regions, without charges and limits.
  */
 TEST_F(dmem, unplugged)
 {
