@@ -65,8 +65,8 @@ static void prime_self(struct kunit *test)
 }
 
 /*
- * For an importer that isn't told of moves, the allocation is moved from VRAM to the aperture
- * segment with its content, and pinned there until the importer detaches; the GPU goes on using it.
+ * For an importer that isn't told of moves, the allocation is moved with its content from VRAM to
+ * the aperture segment and pinned until prime_detach(); the GPU goes on using the allocation.
  */
 static void prime_pinned(struct kunit *test)
 {
@@ -107,9 +107,9 @@ static void prime_pinned(struct kunit *test)
 }
 
 /*
- * Pinned allocations keep their addresses in the aperture: MAKE_RESIDENT of an allocation for which
- * the rest of the aperture is too small fails with -ENOSPC and says how many bytes are missing, and
- * no other allocation leaves the aperture for it.
+ * Pinned allocations keep their addresses in the aperture: pagoda_residency_make() of an allocation
+ * for which the rest of the aperture is too small fails with -ENOSPC and says how many bytes are
+ * missing, and no other allocation leaves the aperture for that allocation.
  */
 static void prime_pins_count(struct kunit *test)
 {
@@ -149,8 +149,8 @@ static void prime_pins_count(struct kunit *test)
 }
 
 /*
- * The bytes of a client's pinned allocations are limited, to the byte: beyond the limit attaching
- * fails with -EDQUOT. An allocation counts once, however often it is attached.
+ * Attaching fails with -EDQUOT if more than &pagoda_rig_options.pin_limit bytes of the client's
+ * allocations would be pinned then. An allocation counts once, however often it is attached.
  */
 static void prime_limit(struct kunit *test)
 {
@@ -201,7 +201,7 @@ static void prime_expect_refused(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	KUNIT_EXPECT_EQ(rig->test, -EOPNOTSUPP, dma_buf->ops->vmap(dma_buf, &map));
 	dma_resv_unlock(dma_buf->resv);
 	KUNIT_EXPECT_EQ(rig->test, 0u, bo->ttm.pin_count);
-	/* The allocation's own device can import it. */
+	/* The allocation's own device can import the dma-buf. */
 	KUNIT_EXPECT_PTR_EQ(rig->test, bo, prime_import(rig, dma_buf));
 	pagoda_rig_close(bo);
 	prime_put(dma_buf);
@@ -237,7 +237,7 @@ static void prime_refused(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* dma_buf_ops.vmap flushes the stream, so it doesn't wait until the stream is unplugged. */
+/* dma_buf_ops.vmap flushes the stream, so that vmap doesn't wait until the stream is unplugged. */
 static void prime_kernel_access_plugged(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -262,8 +262,8 @@ static void prime_kernel_access_plugged(struct kunit *test)
 }
 
 /*
- * An allocation that is mapped for the kernel (dma_buf_ops.vmap) stays in the aperture segment, and
- * the mapping shows its content; when unmapped, it can go to VRAM again.
+ * dma_buf_ops.vmap moves an allocation from VRAM to the aperture segment and keeps it there until
+ * vunmap; the mapping shows its content. After vunmap the allocation can go to VRAM again.
  */
 static void prime_kernel_access(struct kunit *test)
 {
@@ -295,8 +295,8 @@ static void prime_kernel_access(struct kunit *test)
 }
 
 /*
- * dma_buf_begin_cpu_access() moves an allocation that is in VRAM out of the CPU's reach to system
- * memory if the CPU is going to read, but not if it only writes (DMA_TO_DEVICE).
+ * dma_buf_begin_cpu_access() of an allocation in VRAM that the CPU doesn't reach moves the
+ * allocation to the aperture segment, unless the CPU is only going to write (DMA_TO_DEVICE).
  */
 static void prime_cpu_reads_hidden(struct kunit *test)
 {
@@ -357,8 +357,8 @@ static void prime_pair_end(struct prime_pair *pair)
 }
 
 /*
- * Two GPUs use an allocation in turn: each finds the value that the other left. For the exporter's
- * jobs the allocation moves to VRAM, for the importer's to the aperture segment.
+ * Two GPUs use an allocation in turn: each finds the value that the other left. With move_notify
+ * the allocation is in VRAM for the exporter's jobs, in the aperture segment for the importer's.
  */
 static void prime_two_take_turns(struct kunit *test)
 {
@@ -371,7 +371,7 @@ static void prime_two_take_turns(struct kunit *test)
 		submit_add(pair.client[which], PRIME_HERE + LAST, 1);
 		KUNIT_EXPECT_EQ(test, 0, prime_compare(pair.client[which], pair.bo[which], LAST,
 						       round + 1));
-		/* An importer that can't be told of moves pins the allocation out of VRAM. */
+		/* Without move_notify the allocation is pinned in the aperture once mapped. */
 		if (PAGODA_HAVE_MOVE_NOTIFY)
 			KUNIT_EXPECT_EQ(test, which ? (u32)TTM_PL_TT : (u32)TTM_PL_VRAM,
 					prime_where(pair.bo[0]));
@@ -404,13 +404,13 @@ static void prime_two_implicit(struct kunit *test)
 	before = prime_executed(&pair, 1);
 	submit_compare(pair.client[1], PRIME_HERE, 41);
 	if (PAGODA_HAVE_MOVE_NOTIFY) {
-		/* The move out of VRAM waits for the held job in the queue, not in SUBMIT. */
+		/* SUBMIT returns, but the move out of VRAM waits in the stream for the held job. */
 		KUNIT_ASSERT_EQ(test, 0, submit_job(pair.client[1], &args));
 		KUNIT_EXPECT_EQ(test, before, prime_executed(&pair, 1));
 		KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(pair.bo[1]));
 	}
 	pagoda_rig_hold(pair.rig[0], 0, false);
-	/* Without move_notify SUBMIT itself would have waited for the held job. */
+	/* Without move_notify the job is submitted only now that the first job isn't held. */
 	if (!PAGODA_HAVE_MOVE_NOTIFY)
 		KUNIT_ASSERT_EQ(test, 0, submit_job(pair.client[1], &args));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(pair.client[1]));
@@ -420,8 +420,8 @@ static void prime_two_implicit(struct kunit *test)
 }
 
 /*
- * An allocation is made resident, and evicted, on both GPUs in turn, whose fences are all in its
- * reservation: neither GPU's moves fail, and the content stays.
+ * Both GPUs in turn make an allocation resident, and the importer evicts it; the fences of both are
+ * in its reservation: no move fails, and the content stays.
  */
 static void prime_two_resident(struct kunit *test)
 {
@@ -440,7 +440,7 @@ static void prime_two_resident(struct kunit *test)
 	prime_pair_end(&pair);
 }
 
-/* A reset of either GPU leaves content in system memory alone, and both GPUs go on using it. */
+/* Content in system memory survives a reset of either GPU, and both GPUs go on using it. */
 static void prime_two_reset(struct kunit *test)
 {
 	struct drm_pagoda_allocation_info info;
@@ -487,8 +487,8 @@ static void prime_lost_in_vram(struct kunit *test)
 /* ---- Teardown ------------------------------------------------------------------------ */
 
 /*
- * When the exporter is unplugged, pinned pages stay until the last importer detaches; attaching or
- * mapping the dma-buf then fails with -ENODEV.
+ * When the exporter is unplugged, pages pinned for an importer stay, with their content, until the
+ * importer detaches; attaching to the dma-buf or mapping it fails with -ENODEV from then on.
  */
 static void prime_unplug_pinned(struct kunit *test)
 {
@@ -518,8 +518,8 @@ static void prime_unplug_pinned(struct kunit *test)
 }
 
 /*
- * Unplugs GPU @which of a pair. Without the exporter (0), jobs of the importer that list the import
- * fail with -ENODEV; without the importer (1), the exporter goes on. Then tears both down.
+ * Unplugs GPU @which of a pair, and tears both down. Without the exporter (0), jobs that list the
+ * import fail with -ENODEV; without the importer (1), the exporter goes on.
  */
 static void prime_two_unplug(struct kunit *test, u32 which)
 {
@@ -556,8 +556,8 @@ enum prime_holder {
 };
 
 /*
- * Exports an allocation of @rig, which @other imports and also attaches, and drops the references
- * of enum prime_holder in the permutation with the number @order, from 0 to 23.
+ * Exports an allocation of @rig. @other imports the dma-buf, and attaches to it once more. Drops
+ * the references of enum prime_holder in the permutation with the number @order, from 0 to 23.
  */
 static void prime_close_in_order(struct pagoda_rig *rig, struct pagoda_rig *other, u32 order)
 {
@@ -609,7 +609,7 @@ static void prime_every_order(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, xa_empty(&other->vidmm->bos));
 }
 
-/* A pin that fails isn't charged to the client, which can pin as much as before. */
+/* A pin that fails isn't charged to the client: as much as before can be pinned. */
 static void prime_failure_isnt_charged(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .pin_limit = SIZE };
@@ -622,7 +622,7 @@ static void prime_failure_isnt_charged(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	/* Set directly, because OFFER refuses a shared allocation. */
+	/* The rank is set directly, because OFFER refuses a shared allocation. */
 	WRITE_ONCE(bo->offer.rank, PAGODA_OFFER_NORMAL);
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, -ENODATA, PTR_ERR_OR_ZERO(prime_attach(rig, dma_buf)));

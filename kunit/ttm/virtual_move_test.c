@@ -37,9 +37,9 @@ static void expect_windows_empty(struct kunit *test, struct pagoda_rig *rig)
 }
 
 /*
- * State of a 2 MiB slot of the paging space after the packets of the log so far. The last
- * UPDATE_PAGE_TABLE wrote the entries in front of entry @mapped: to map an allocation if @valid,
- * else to unmap. @dirty: no FLUSH_TLB of these entries came since.
+ * State of a 2 MiB slot of the paging space after the packets of the log so far. The slot's last
+ * UPDATE_PAGE_TABLE wrote entries that end in front of entry @mapped: mapped an allocation if
+ * @valid, else unmapped. @dirty: no FLUSH_TLB of the entries came since.
  */
 struct window {
 	u32 mapped;
@@ -78,8 +78,8 @@ static void window_flush(struct window *windows, const struct pagoda_rig_note *n
 }
 
 /*
- * Returns whether [@va, @va + @size) begins with a slot, and all of it is mapped and flushed, with
- * pages of 64 KiB if @large, else of 4 KiB.
+ * Returns whether [@va, @va + @size) begins where a slot begins, and all of it is mapped and
+ * flushed, with pages of 64 KiB if @large, else of 4 KiB.
  */
 static bool window_is_ready(const struct window *windows, u64 va, u64 size, bool large)
 {
@@ -99,8 +99,8 @@ static bool window_is_ready(const struct window *windows, u64 va, u64 size, bool
 }
 
 /*
- * Expects of the packets of the log, in order of execution: the windows of each virtual operation
- * were mapped and flushed before it, and at the end all windows are unmapped and flushed.
+ * Expects of the packets of the log, in order of execution: each virtual operation finds its
+ * windows mapped and flushed, and at the end all windows are unmapped and flushed.
  */
 static void expect_order(struct kunit *test, struct pagoda_rig *rig)
 {
@@ -162,7 +162,7 @@ static void virtual_order(struct kunit *test)
 		pagoda_rig_close(bo);
 		pagoda_rig_settle_freed(rig);
 	}
-	/* Now that all of VRAM was used, zeros need a fill. */
+	/* Part of VRAM was used before, so that zeros need a fill. */
 	bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
@@ -193,7 +193,7 @@ static void expect_covered_once(struct kunit *test, struct pagoda_rig *rig, stru
 		KUNIT_EXPECT_EQ(test, note->offset, next);
 		KUNIT_EXPECT_EQ(test, note->src, direction);
 		KUNIT_EXPECT_LE(test, note->size, PAGODA_SCRATCH_BYTES);
-		/* A piece begins with its window, whatever its offset in the allocation. */
+		/* A piece begins where its windows begin, whatever its offset in the allocation. */
 		KUNIT_EXPECT_EQ(test, note->src_address % PAGODA_BLOCK_BYTES, 0);
 		KUNIT_EXPECT_EQ(test, note->address % PAGODA_BLOCK_BYTES, 0);
 		next += note->size;
@@ -202,8 +202,8 @@ static void expect_covered_once(struct kunit *test, struct pagoda_rig *rig, stru
 }
 
 /*
- * An allocation in scattered pages of VRAM has one range of virtual addresses in the window, so
- * that a move copies it by one operation, also if paging buffers are small.
+ * An allocation of 500 scattered pages of VRAM has one range of virtual addresses in the scratch
+ * window, so that one operation copies all of it, also if paging buffers are small.
  */
 static void virtual_scattered(struct kunit *test)
 {
@@ -260,8 +260,8 @@ static void virtual_local(struct kunit *test)
 }
 
 /*
- * An allocation larger than a scratch window is copied in pieces. A piece is mapped by entries of
- * 64 KiB if its memory allows, as whole pieces of contiguous VRAM do, else by entries of 4 KiB.
+ * An allocation larger than a scratch window is copied in pieces. In contiguous VRAM whole pieces
+ * are mapped by entries of 64 KiB, the last one, which isn't whole chunks, by entries of 4 KiB.
  */
 static void virtual_chunks(struct kunit *test)
 {
@@ -299,7 +299,7 @@ static void virtual_chunks(struct kunit *test)
 /*
  * Expects that each UPDATE_PAGE_TABLE that mapped a part of @window, the address of a scratch
  * window, for the copy at index @nth of the log, names the bytes of the allocation that the copy
- * finds there, and that its first entry has of SIDE_BITS only @want. Returns the number of these
+ * finds there, and that of SIDE_BITS its first entry has exactly @want. Returns the number of these
  * updates.
  */
 static u32 expect_side(struct kunit *test, struct pagoda_rig *rig, u32 nth, u64 window, u64 want)
@@ -320,8 +320,8 @@ static u32 expect_side(struct kunit *test, struct pagoda_rig *rig, u32 nth, u64 
 }
 
 /*
- * Moves an allocation with @flags out of VRAM and back, and expects of the windows' entries: those
- * of sources are read-only, none is executable, and those of system pages are coherent if @snooped.
+ * Moves an allocation with @flags out of VRAM and back. Of the windows' entries only those of
+ * sources are to be read-only, none executable, those of system pages coherent exactly if @snooped.
  */
 static void virtual_bits(struct kunit *test, u32 flags, bool not_coherent, bool snooped)
 {
@@ -359,8 +359,8 @@ static void virtual_bits(struct kunit *test, u32 flags, bool not_coherent, bool 
 }
 
 /*
- * Entries of scratch windows have the access bits that their pages need; they are coherent only if
- * the CPU caches the pages and the device snoops.
+ * Entries of scratch windows are read-only for sources only, and never executable. Entries of
+ * system pages are coherent only if the CPU caches the pages and the device snoops.
  */
 static void virtual_entries(struct kunit *test)
 {
@@ -382,8 +382,8 @@ static u32 virtual_packets(struct pagoda_rig *rig, u64 seqno)
 
 /*
  * Moves an allocation out of VRAM and makes the device fail @times times at packet @nth of the
- * move, if @middle after half of the packet's effect: the content arrives, and the windows are
- * empty afterwards. If *@packets is 0, sets it to the number of packets of such a move.
+ * move, if @middle after half of the packet's effect. Expects that the content arrives and the
+ * windows are empty then. If *@packets is 0, sets it to the number of packets of such a move.
  */
 static void virtual_fail(struct kunit *test, u32 nth, u32 times, bool middle, u32 *packets)
 {
@@ -420,8 +420,8 @@ static void virtual_fail(struct kunit *test, u32 nth, u32 times, bool middle, u3
 }
 
 /*
- * A move's paging buffer can be resumed at any packet that failed once; if the device fails there
- * again and again, the CPU executes the rest.
+ * A move's paging buffer can be resumed at any packet that failed once; if the device fails at that
+ * packet again and again, the CPU executes the rest.
  */
 static void virtual_replay(struct kunit *test)
 {
@@ -440,7 +440,7 @@ static void virtual_replay(struct kunit *test)
 
 /*
  * The operations that unmap the scratch windows are lost with a submission. The driver empties the
- * windows, so that a copy in the next paging buffer, whose mappings were lost, too, fails instead
+ * windows, so that a copy in the next paging buffer, whose mapping was lost as well, fails instead
  * of copying other memory.
  */
 static void virtual_lost(struct kunit *test)
@@ -497,7 +497,7 @@ static void virtual_lost_large(struct kunit *test)
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C78);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(bo->content.lost));
-	/* The device mapped the source by 64 KiB entries; its unmapping was lost. */
+	/* The device mapped the source by 64 KiB entries; the operation to unmap it was lost. */
 	map = pagoda_rig_find(rig, UPDATE, bo->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, map);
 	KUNIT_EXPECT_GE(test, map->address, large);
@@ -507,8 +507,8 @@ static void virtual_lost_large(struct kunit *test)
 }
 
 /*
- * An allocation whose set-up can't be queued is moved by TRANSFER, which can report that the
- * allocation is busy, not by VIRTUAL_TRANSFER.
+ * An allocation that has to be idle for its moves (&pagoda_bo.content.needs_idle) is moved by
+ * TRANSFER, whose builder can report that the allocation is busy, not by VIRTUAL_TRANSFER.
  */
 static void virtual_needs_idle(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Clients that act as user programs do, by ioctls alone: run jobs, wait for fences, make an
- * allocation resident and evict it, prefer segments, leave objects behind, lose the driver.
+ * Clients that act as user programs do: run jobs, wait for fences, make an allocation resident,
+ * evict, offer and reclaim it, prefer segments, leave objects behind, lose the driver.
  */
 #include <linux/delay.h>
 #include <linux/device.h>
@@ -21,8 +21,8 @@
 #define FENCE(gpu)	((gpu)->address + PAGE_SIZE)
 
 /*
- * When a job has stored its word, the fence has the value that SUBMIT promised, and which it hadn't
- * before SUBMIT. SUBMIT of another program that promises the value again is refused.
+ * When the fence has the value that SUBMIT promised, the CPU sees the word that the job stored.
+ * SUBMIT of another program that promises the same value is refused (-EINVAL).
  */
 static void client_runs_a_job(struct kunit *test)
 {
@@ -40,7 +40,7 @@ static void client_runs_a_job(struct kunit *test)
 	uapi_close(client);
 }
 
-/* By the device's event, a wait for a value that a job stores to a fence ends before the job. */
+/* A wait for a value that a job stores to a fence by SIGNAL with EVENT ends before the job does. */
 static void client_hears_of_a_signal(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
@@ -100,7 +100,7 @@ struct client_taker {
 	unsigned long at;
 };
 
-/* Unmaps the page when the call, which waits for a section, has a reference to the allocation. */
+/* Unmaps the page once the call has a reference to the allocation, then opens sections again. */
 static int client_take_page(void *arg)
 {
 	struct client_taker *taker = arg;
@@ -117,7 +117,7 @@ static int client_take_page(void *arg)
 	return tries ? ret : -ETIME;
 }
 
-/* Calls RECLAIM, during which the memory for its results is unmapped; returns its result. */
+/* Calls RECLAIM, during which the memory for its results is unmapped; returns RECLAIM's result. */
 static long client_reclaim_blindly(struct uapi_client *client, struct drm_pagoda_reclaim *args,
 				   u32 handle)
 {
@@ -142,8 +142,8 @@ static long client_reclaim_blindly(struct uapi_client *client, struct drm_pagoda
 }
 
 /*
- * The memory for the results of RECLAIM goes while the call is on: the call succeeds, the offer has
- * ended, and the fence gets its value.
+ * The memory for the results of RECLAIM is unmapped during the call: the call succeeds, the offer
+ * has ended, and the fence gets its value.
  */
 static void client_reclaims_blindly(struct kunit *test)
 {
@@ -187,8 +187,8 @@ static long client_prefer(struct uapi_client *client, u32 at, u32 segment)
 }
 
 /*
- * ALLOCATION_CREATE checks each of the preferred segments: one that doesn't exist (-ENOENT), one
- * that the allocation doesn't support, one behind a gap (both -EINVAL).
+ * ALLOCATION_CREATE refuses a preferred segment that doesn't exist (-ENOENT), that the allocation
+ * doesn't support, or that is behind a gap (both -EINVAL), at each place of the array.
  */
 static void client_prefers(struct kunit *test)
 {
@@ -206,7 +206,7 @@ static void client_prefers(struct kunit *test)
 	uapi_close(client);
 }
 
-/* What a client has created and not destroyed is destroyed when its file is closed. */
+/* What a client has created and not destroyed is destroyed soon after its file is closed. */
 static void client_leaves_nothing(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);

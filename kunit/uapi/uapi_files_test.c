@@ -31,7 +31,7 @@ static void files_inject(struct uapi_client *client, const char *rule)
 			    "%s", rule);
 }
 
-/* A rule with each action can be written to inject and read back; unknown actions are refused. */
+/* Rules with all @actions can be written to inject and read back; unknown actions are refused. */
 static void files_inject_actions(struct kunit *test)
 {
 	static const char * const actions[] = {
@@ -43,7 +43,7 @@ static void files_inject_actions(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(actions); i++) {
-		/* A rule that never applies: no test sends so many requests. */
+		/* A rule that never applies: the test causes fewer events than that. */
 		snprintf(rule, sizeof(rule), "action=%s nth=1000000", actions[i]);
 		files_inject(client, rule);
 		memset(text, 0, FILES_TEXT);
@@ -100,7 +100,7 @@ static void files_inject_drops(struct kunit *test)
 	struct uapi_gpu *gpu;
 
 	files_inject(client, "queue=paging action=drop");
-	/* Mapping the page writes page tables, by a request of the paging queue. */
+	/* Mapping the page writes page tables, by a request to the paging queue. */
 	gpu = uapi_gpu(client, UAPI_ANYWHERE);
 	files_store(gpu, 7);
 	files_job(gpu, 1);
@@ -115,9 +115,9 @@ static void files_inject_drops(struct kunit *test)
 }
 
 /*
- * A job that hangs at its second command is given up: the fence gets its value, and the context is
- * banned. The word that the first command stored stays, although the pages aren't snooped, so that
- * the engine's write combiner may still have held it.
+ * A job that hangs at its second command ends at its time limit: the fence gets its value, and the
+ * context is banned. The word that the first command stored stays, although the pages aren't
+ * snooped, so that the engine's write combiner may still have had the word.
  */
 static void files_inject_hangs(struct kunit *test)
 {

@@ -38,7 +38,7 @@ static long growth_call(struct uapi_client *client, unsigned int cmd, u32 more, 
 
 /*
  * For every ioctl in the driver's table, a longer struct whose tail isn't zeros gives -E2BIG; a
- * tail of zeros gives the result of the call without it.
+ * tail of zeros gives the result of the call without tail.
  */
 static void growth_of_arguments(struct kunit *test)
 {
@@ -72,12 +72,12 @@ static void growth_of_arguments(struct kunit *test)
 #define GROWTH_CALLS	20u
 
 /**
- * struct growth_array - A call of an ioctl, with an array of one entry, that would succeed
+ * struct growth_array - Call of an ioctl with an array of one entry that succeeds if made in order
  * @name: Names of the ioctl and of the array in its struct
  * @cmd: ioctl
  * @at: Offset of the struct drm_pagoda_array in @args
  * @size: Bytes of an entry that this kernel knows
- * @args: Struct of the ioctl; the array is filled in for the call
+ * @args: Struct of the ioctl; growth_call_array() fills in the array
  * @entry: Entry
  */
 struct growth_array {
@@ -161,7 +161,7 @@ static void growth_add_offers(struct growth_world *world)
 	GROWTH_ADD(world, RECLAIM, reclaim, entries, entry);
 }
 
-/* Binds the two pages of addresses behind the program's page and the fence's value. */
+/* Adds VM_BINDs of the two pages of addresses behind the program's page and the fence's value. */
 static void growth_add_binds(struct growth_world *world)
 {
 	const struct drm_pagoda_bind_entry entry = {

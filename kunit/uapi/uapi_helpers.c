@@ -15,7 +15,7 @@
 #include "rig/map.h"
 #include "uapi_helpers.h"
 
-/* Minor numbers of render nodes: the first, and the first behind them. */
+/* Minor numbers: the first of a render node, and the first behind those of render nodes. */
 #define UAPI_NODES	128u
 #define UAPI_NODES_END	192u
 
@@ -264,7 +264,7 @@ static void uapi_unmount(void *mount)
 
 /*
  * Exchanges *@nth with the number of the memory allocation that fails next in this thread, counted
- * from now on; 0 = none.
+ * from now on; 0 = none. Does nothing on a kernel without fault injection.
  */
 static void uapi_fail_nth(u32 *nth)
 {

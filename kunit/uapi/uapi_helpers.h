@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Clients that call the driver as user programs do: each opens a DRM file of the machine's Pagoda
- * device, the software GPU, and has user memory. On a machine without such a device the tests are
- * skipped.
+ * Clients that call the driver as user programs do: each opens a DRM file of the machine's first
+ * Pagoda device, and has user memory. On a machine without such a device the tests are skipped.
  */
 #ifndef PAGODA_KUNIT_UAPI_HELPERS_H
 #define PAGODA_KUNIT_UAPI_HELPERS_H
@@ -14,11 +13,11 @@
 #include <drm/pagoda_drm.h>
 #include "rig/rig.h"
 
-/* Bytes of a client's user memory; below, offsets of its parts. */
+/* Bytes of a client's user memory; UAPI_ARGS to UAPI_TEXT are offsets of its parts. */
 #define UAPI_BYTES	(8 * PAGE_SIZE)
 #define UAPI_ARGS	0u			/* argument of an ioctl */
 #define UAPI_ENTRIES	(1u * PAGE_SIZE)	/* an array of the ioctl */
-#define UAPI_MORE	(2u * PAGE_SIZE)	/* another array of the same ioctl */
+#define UAPI_MORE	(2u * PAGE_SIZE)	/* other arrays of the same ioctl */
 #define UAPI_TEXT	(3u * PAGE_SIZE)	/* what is written to a file, or read from it */
 #define UAPI_MAX_ARGS	256u
 #define UAPI_APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
@@ -32,8 +31,8 @@
  * @file: DRM's part of @filp
  * @memory: User address of the client's %UAPI_BYTES of memory
  * @fail_nth: Set by tests: number, from 1, of the memory allocation that fails while uapi_file()
- *	opens a file, 0 = none fails. Afterwards 0 if the opening did so many, else reduced by the
- *	number that it did
+ *	opens a file, 0 = none fails. Afterwards 0 if the opening made so many, else reduced by the
+ *	number that the opening made
  */
 struct uapi_client {
 	struct kunit *test;
@@ -67,10 +66,10 @@ struct uapi_gpu {
 	u32 start;
 };
 
-/* Byte of the page of a struct uapi_gpu where its data begin; programs are in front of them. */
+/* Byte of the page of a struct uapi_gpu where the data begin; programs are in front of the data. */
 #define UAPI_DATA	2048u
 
-/* Returns a new client with user memory of its own; skips the test if there is no device. */
+/* Returns a new client with user memory of its own; skips the test without a Pagoda device. */
 struct uapi_client *uapi_open(struct kunit *test);
 void uapi_close(struct uapi_client *client);
 struct drm_device *uapi_drm(struct uapi_client *client);
@@ -81,12 +80,12 @@ struct drm_device *uapi_drm(struct uapi_client *client);
  */
 u64 uapi_put(struct uapi_client *client, u32 at, const void *from, u32 size);
 void uapi_get(struct uapi_client *client, u32 at, void *to, u32 size);
-/* Calls an ioctl with @args, which @cmd says the size of; copies @args back. Returns its result. */
+/* Calls an ioctl with @args, whose size @cmd has; copies @args back. Returns the ioctl's result. */
 long uapi_ioctl(struct uapi_client *client, unsigned int cmd, void *args);
-/* Calls an ioctl that has to succeed. */
+/* Calls an ioctl; aborts the test unless the result is 0. */
 void uapi_must(struct uapi_client *client, unsigned int cmd, void *args);
 
-/* Returns the handle of a new allocation of a page; @segments has the bits of its segments. */
+/* Returns the handle of a new CPU-visible allocation of a page that supports @segments. */
 u32 uapi_allocate(struct uapi_client *client, u32 segments);
 /* Returns where the allocation is: an enum drm_pagoda_residency. */
 u32 uapi_residency(struct uapi_client *client, u32 handle);
@@ -96,7 +95,7 @@ unsigned long uapi_map(struct uapi_client *client, u32 handle);
 u64 uapi_word(struct uapi_client *client, unsigned long at);
 void uapi_set_word(struct uapi_client *client, unsigned long at, u64 value);
 
-/* Returns a new struct uapi_gpu, whose page may be in @segments; page and fence are mapped. */
+/* Returns a new struct uapi_gpu, whose page supports @segments; page and fence are mapped. */
 struct uapi_gpu *uapi_gpu(struct uapi_client *client, u32 segments);
 /* Appends a command to the program being written. */
 void uapi_command(struct uapi_gpu *gpu, const void *command, u32 size);
@@ -105,7 +104,7 @@ void uapi_command(struct uapi_gpu *gpu, const void *command, u32 size);
  * is 0. Returns SUBMIT's result.
  */
 long uapi_submit(struct uapi_gpu *gpu, u64 value);
-/* Waits until the fence has @value, at most @patience_ns. Returns FENCE_WAIT's result. */
+/* Waits until the fence has @value or more, @patience_ns at most. Returns FENCE_WAIT's result. */
 long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns);
 
 #define UAPI_ADD(gpu, NAME, type, more, ...) \
@@ -119,8 +118,8 @@ long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns);
 struct file *uapi_file(struct uapi_client *client, bool of_device, const char *name, int flags);
 void uapi_close_file(void *file);
 /*
- * Open such a file, write @text or read at most @size bytes and a page to @text, and close the
- * file. Return the number of bytes, or a negative errno of the write or read.
+ * Open such a file, write @text, or read at most @size bytes and at most a page to @text, and close
+ * the file. Return the number of bytes, or a negative errno of the write or read.
  */
 long uapi_write(struct uapi_client *client, bool of_device, const char *name, const char *text);
 long uapi_read(struct uapi_client *client, bool of_device, const char *name, char *text, u32 size);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The driver's side of the virtqueues, on rings in memory with the test as the device: completions
- * between the driver's last look and switching interrupts on, room that completions and late
- * answers free, sequence numbers across a sleep, and reports from before one.
+ * between the driver's last look and switching interrupts on, lost interrupts, room that
+ * completions and late answers free, sequence numbers and reports across a sleep, resets.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
@@ -29,9 +29,9 @@ struct ring_request {
 
 /*
  * A device with one ring, which is a paging, event or control queue. @seen counts entries of the
- * available ring that the device has taken. @late, if set, is called once when the driver has found
- * the ring empty and is about to switch interrupts on. @requests has one more than the ring has
- * room for. @kept has the first descriptors of @nr_kept commands that the device doesn't answer;
+ * available ring that the device has taken. @late, if set, is cleared and called when the driver
+ * has found the ring empty and is about to switch interrupts on. @requests has one more than the
+ * ring has room for. @kept has the first descriptors of @nr_kept commands that aren't answered yet;
  * @looks counts down how often the driver finds no answer before a command is answered. @paging is
  * the device whose paging queue the commands of a control queue reset.
  */
@@ -105,7 +105,7 @@ static void *ring_memory(struct ring_device *device, u16 index)
 	return phys_to_virt(virtio64_to_cpu(&device->vdev, device->vring.desc[index].addr));
 }
 
-/* Takes the next request from the available ring; returns its first descriptor. */
+/* Takes the next chain from the available ring; returns the number of its first descriptor. */
 static u16 ring_next(struct ring_device *device)
 {
 	struct vring_avail *avail = device->vring.avail;
@@ -135,7 +135,7 @@ static void ring_use(struct ring_device *device, u16 index, u32 len)
 	smp_store_release(&used->idx, cpu_to_virtio16(&device->vdev, at + 1));
 }
 
-/* Completes the next request with @status; returns its sequence number. */
+/* Completes the next request with @status; returns the sequence number that the device got. */
 static u64 ring_answer(struct ring_device *device, u32 status)
 {
 	u16 index = ring_next(device);
@@ -197,7 +197,7 @@ static int ring_submit(struct ring_device *device, u32 index, u64 seqno)
 	return ret;
 }
 
-/* The ring has no interrupt line: call the handler. */
+/* Calls the handler as an interrupt of the device would. */
 static void ring_interrupt(struct ring_device *device)
 {
 	device->vq->callback(device->vq);
@@ -205,7 +205,7 @@ static void ring_interrupt(struct ring_device *device)
 
 /*
  * Stub of pagoda_virtio_listen(), which the driver calls after it found the ring empty: clears and
- * calls &ring_device.late, if that is set, then does what the function does.
+ * calls &ring_device.late, if that is set, then does what the stubbed function does.
  */
 static bool ring_listen_late(struct virtqueue *vq)
 {
@@ -389,13 +389,13 @@ static void ring_posts_events_after_sleep(struct kunit *test)
 
 /* ---- Sleep ----------------------------------------------------------------------------- */
 
-/* Stands for the work item of a broken device, and takes its time. */
+/* Stands in for the work function of a broken device, and takes 100 ms. */
 static void ring_broken_work(struct work_struct *work)
 {
 	msleep(100);
 }
 
-/* The device reports that it doesn't work any more while the manager prepares to sleep. */
+/* &pagoda_virtio_callbacks.sleep: queues the work item, as if the device broke at that time. */
 static int ring_sleep_broken(void *priv)
 {
 	struct ring_device *device = priv;
@@ -411,8 +411,8 @@ static int ring_sleep_refused(void *priv)
 }
 
 /*
- * When the device is down, no report of the device from before is handled any more, because the
- * report would be taken for one of the device that woke. A refused sleep leaves the report alone.
+ * pagoda_power_freeze() waits for, or cancels, the work item of a report that the device is broken:
+ * the report would be taken for one of the device that woke. A refused sleep leaves the work item.
  */
 static void ring_forgets_reports_in_sleep(struct kunit *test)
 {
@@ -521,7 +521,7 @@ static void ring_keep_commands(struct ring_device *device)
 
 /*
  * A command that isn't answered keeps its slot until the answer comes, however late, or until the
- * device loses its power.
+ * device is reset for a sleep.
  */
 static void ring_gives_back_slots(struct kunit *test)
 {
@@ -550,7 +550,7 @@ static void ring_gives_back_slots(struct kunit *test)
 
 /*
  * When the reset of a queue returns, all requests are completed, although the device raised no
- * interrupt for them. The sequence number in its result is the driver's, also after a sleep.
+ * interrupt for them. The sequence number in the result is the driver's, also after a sleep.
  */
 static void ring_reset_takes_all_back(struct kunit *test)
 {
@@ -585,8 +585,8 @@ static void ring_reset_takes_all_back(struct kunit *test)
 }
 
 /*
- * &ring_device.late: answers the driver's command, without an interrupt, when the driver looks for
- * the answer the @device->looks-th time.
+ * &ring_device.late: answers the driver's command, without an interrupt, when the driver has found
+ * no answer @device->looks times.
  */
 static void ring_command_answered_late(struct ring_device *device)
 {
@@ -596,7 +596,7 @@ static void ring_command_answered_late(struct ring_device *device)
 		device->late = ring_command_answered_late;
 }
 
-/* The driver finds an answer whose interrupt is lost: it looks for the answer again and again. */
+/* The driver finds an answer whose interrupt is lost, by looking for the answer again and again. */
 static void ring_looks_for_answers(struct kunit *test)
 {
 	struct ring_device *device = ring_create(test, pagoda_control_interrupt);
@@ -636,7 +636,7 @@ static void ring_reset_refused(struct ring_device *device)
 
 /*
  * When a reset of the queue fails, a request that the device executed is completed, although its
- * interrupt was lost, and a request that it didn't execute stays submitted.
+ * interrupt was lost, and a request that the device didn't execute stays submitted.
  */
 static void ring_failed_reset_looks(struct kunit *test)
 {

@@ -208,8 +208,8 @@ static void expect_tables(struct kunit *test, const struct pagoda_device_info *i
 }
 
 /*
- * A device without any of these optional features is accepted, and refused if a field that belongs
- * to a missing feature isn't 0.
+ * A device without the features of @none is accepted, unless max_address_spaces or pt_levels, which
+ * belong to such features, isn't 0.
  */
 static void virtio_config_bare(struct kunit *test)
 {
@@ -248,7 +248,7 @@ static void virtio_config_bare(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "pt_levels", refusal.field);
 }
 
-/* Of all combinations of va_bits and pt_levels only those in @widths are accepted. */
+/* Of all combinations of va_bits, from 1 on, and pt_levels, only those in @widths are accepted. */
 static void virtio_config_levels(struct kunit *test)
 {
 	static const struct {
@@ -379,7 +379,7 @@ static void virtio_features(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_features_check(all, false, &refusal));
 	all ^= maps;
 	KUNIT_EXPECT_EQ(test, 0, pagoda_features_check(all, false, &refusal));
-	/* With an IOMMU, a device that uses physical addresses is refused. */
+	/* If an IOMMU translates addresses, a device without ACCESS_PLATFORM is refused. */
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_features_check(all, true, &refusal));
 	KUNIT_EXPECT_STREQ(test, "ACCESS_PLATFORM", refusal.field);
 	all |= BIT_ULL(VIRTIO_F_ACCESS_PLATFORM);
@@ -453,8 +453,8 @@ static void expect_memory(struct kunit *test, const struct pagoda_extent *list, 
 }
 
 /*
- * Extents of a CPU window in the machine's own memory are accepted only if the device is a GPU in
- * the kernel, whose windows must be there.
+ * Extents of a CPU window in the machine's own memory are accepted only if the device is a module
+ * of this kernel, whose windows must be in that memory.
  */
 static void virtio_extents_memory(struct kunit *test)
 {
@@ -691,8 +691,8 @@ static void virtio_answers(struct kunit *test)
 }
 
 /*
- * Of the eight combinations of the flags in @preserved four are accepted, and no other bit;
- * @preserved_bytes must be whole pages less than VRAM with HIBERNATE_PART, else 0.
+ * Of the eight combinations of the flags in @preserved four are accepted, and no other bit. With
+ * HIBERNATE_PART @preserved_bytes must be whole pages, at least one and less than VRAM; else 0.
  */
 static void virtio_config_preserved(struct kunit *test)
 {

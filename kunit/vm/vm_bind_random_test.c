@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Random arrays of VM_BIND against a model, a list of pages with the expected mapping of each:
- * which arrays are refused, with which error, and what the GPU finds afterwards. In between
- * allocations move and handles are closed.
+ * which arrays are refused, with which error, and what the GPU finds afterwards. Between arrays,
+ * allocations move, or are unmapped as when their handle is closed.
  */
 #include <linux/prandom.h>
 #include "vm_helpers.h"
@@ -54,7 +54,7 @@ static u32 base_of(u32 bo)
 
 /* ---- The model ----------------------------------------------------------------- */
 
-/* Returns whether all pages of a range are in one reservation, or all are in none. */
+/* Returns whether all pages of a range are in one reserved range, or all are in none. */
 static bool model_is_one_place(const struct model_page *pages, u32 first, u32 nr)
 {
 	u32 i;
@@ -188,8 +188,8 @@ static int model_entry(struct random_test *t, const struct pagoda_bind *entry, u
 /* ---- Steps ---------------------------------------------------------------------- */
 
 /*
- * Gives @entry a random range of addresses, mostly of a few pages; in an update, that is, if
- * @around isn't PAGES, near page @around.
+ * Gives @entry a random range of addresses, mostly of at most 12 units, pages or for RESERVE
+ * chunks; in an update, that is, if @around isn't PAGES, near page @around.
  */
 static void random_range(struct random_test *t, struct pagoda_bind *entry, u32 around)
 {
@@ -278,8 +278,8 @@ static void step_array(struct random_test *t)
 	for (i = 0; i < nr; i++)
 		random_entry(t, &binds[i], copy, around);
 	/*
-	 * An update may change only the reservation of its first entry; ~0 if the entry is in none:
-	 * the array is refused then.
+	 * An update may change only the reserved range in which its first entry begins; ~0 if that
+	 * entry begins in none: the array is refused then.
 	 */
 	if (update)
 		update = t->next[(binds[0].address - BASE) / PAGE_SIZE].reservation ?: ~0u;

@@ -132,7 +132,7 @@ static void vm_mapped_is_not_zero(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* RESERVE is refused if any address is mapped, zero, without access or reserved (C133). */
+/* RESERVE is refused if any of its addresses is mapped, zero, without access or reserved (C133). */
 static void vm_reserves_what_is_free(struct kunit *test)
 {
 	static const u32 types[] = {
@@ -161,7 +161,7 @@ static void vm_reserves_what_is_free(struct kunit *test)
 		expect_fault(rig, vm, HERE);
 		KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE, 2 * KIB64));
 	}
-	/* A part that was unmapped isn't reserved any more. */
+	/* A part of a reserved range that was unmapped isn't reserved any more. */
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE, 3 * KIB64));
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE + KIB64, KIB64));
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE + KIB64, KIB64));
@@ -217,7 +217,7 @@ static void vm_updates_one_reservation(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 2, true, NULL));
 	vmt_expect(rig, vm->id, first + 5 * PAGE_SIZE, 50);
 
-	/* Addresses that are unmapped with the flag stay reserved; without it they don't. */
+	/* Addresses that are unmapped with the flag stay reserved; without the flag they don't. */
 	binds[0] = bind_of(DRM_PAGODA_BIND_UNMAP, first, KIB64);
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 1, true, NULL));
 	expect_fault(rig, vm, first);
@@ -298,7 +298,7 @@ static void vm_windows_repeat(struct kunit *test)
 	expect_fault(rig, vm, HERE + 4 * PAGE_SIZE);
 	expect_window(rig, vm, HERE, 5, 12);
 	expect_window(rig, vm, other - 5 * PAGE_SIZE, 5, 12);
-	/* After the allocation has moved, all its mappings, and no others, become valid again. */
+	/* After a move of the allocation its mappings are valid again, the unmapped page isn't. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	expect_fault(rig, vm, HERE + 11 * PAGE_SIZE);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
@@ -353,7 +353,7 @@ static void vm_copies_over_itself(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* VM_BIND returns a fence after which its addresses can be used, or none if they can at once. */
+/* VM_BIND returns the fence after which its addresses can be used, or NULL if they can at once. */
 static void vm_says_when(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -411,8 +411,8 @@ static void vm_frees_at_once(struct kunit *test)
 }
 
 /*
- * When an allocation's handle is closed, the addresses that it is mapped at are unmapped and free;
- * those in a reserved range stay reserved (C139).
+ * When an allocation's handle is closed, the addresses at which the allocation is mapped are
+ * unmapped and free; those in a reserved range stay reserved (C139).
  */
 static void vm_handles_take_their_addresses(struct kunit *test)
 {
@@ -491,14 +491,14 @@ static void vm_protection_is_unique(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &bind, 1));
 	bind = bind_unique(bo, HERE, 0, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &bind, 1));
-	/* Another value is refused until the last mapping with the old value is gone. */
+	/* Another value is refused until the last mapping with the first value is gone. */
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_NO_ACCESS, HERE, 4 * PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &bind, 1));
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, far, 4 * PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &bind, 1));
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(other, DRM_PAGODA_BIND_UNMAP, far, 4 * PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, 0, vmt_do(vm, &bind, 1));
-	/* Two values in one array are refused, too; what the array unmaps before doesn't count. */
+	/* In an array, too, a byte can't have two values; what it unmaps before doesn't count. */
 	binds[0] = bind_unique(apart, far + 4 * KIB64, 4 * PAGE_SIZE, one);
 	binds[1] = bind_unique(apart, far + 5 * KIB64, 4 * PAGE_SIZE, two);
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, binds, 2));
@@ -506,7 +506,7 @@ static void vm_protection_is_unique(struct kunit *test)
 	binds[1] = bind_unique(apart, far + 5 * KIB64, 0, one);
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &binds[1], 1));
 	KUNIT_EXPECT_EQ(test, 0, vmt_do(vm, binds, 2));
-	/* Also if an allocation gets its first unique value by the second entry of the array. */
+	/* Two values are refused also if the first unique one comes with the second entry. */
 	binds[0] = bind_unique(fresh, far + 6 * KIB64, 0, 1);
 	binds[1] = bind_unique(fresh, far + 7 * KIB64, 0, one);
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, binds, 2));
@@ -599,8 +599,8 @@ static void vm_protection_in_windows(struct kunit *test)
 }
 
 /*
- * With CHOOSE the VM picks free addresses at or above the given address, aligned to 64 KiB or 2 MiB
- * if the range is as large.
+ * With CHOOSE the VM picks the lowest free addresses at or above the given address, aligned to 2
+ * MiB or 64 KiB if the range is at least as large.
  */
 static void vm_chooses_addresses(struct kunit *test)
 {
@@ -617,7 +617,7 @@ static void vm_chooses_addresses(struct kunit *test)
 	vmt_expect(rig, vm->id, before, 70);
 	KUNIT_ASSERT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
 	KUNIT_EXPECT_NE(test, before, at);
-	/* The first such addresses at or above the given address are chosen. */
+	/* The lowest such addresses at or above the given address are chosen. */
 	bind.address = HERE + PAGE_SIZE;
 	bind.size = KIB64;
 	KUNIT_ASSERT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
@@ -632,7 +632,7 @@ static void vm_chooses_addresses(struct kunit *test)
 	bind.size = KIB64;
 	KUNIT_ASSERT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
 	KUNIT_EXPECT_EQ(test, HERE + 2 * KIB64, at);
-	/* The VM's last range is chosen; then none is left there, none is above, none so large. */
+	/* The VM's last range is chosen; no other is found there, above, or as large as the VM. */
 	bind.address = end - KIB64;
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
 	KUNIT_EXPECT_EQ(test, end - KIB64, at);
@@ -647,7 +647,7 @@ static void vm_chooses_addresses(struct kunit *test)
 }
 
 /*
- * When an array is refused, its CHOOSE entries keep the address that was requested, so that the
+ * When an array is refused, its CHOOSE entries keep the address that the caller passed, so that the
  * array can be submitted again.
  */
 static void vm_refuses_and_keeps_the_choice(struct kunit *test)
@@ -689,7 +689,7 @@ static void vm_shows_fences(struct kunit *test)
 	signal = test_ok(test, pagoda_mfence_promise(mfence, 78));
 	pagoda_mfence_signal_paging(signal, NULL);
 	vmt_expect(rig, vm->id, HERE, 78);
-	/* After the fence is destroyed its page stays as long as it is mapped. */
+	/* After the fence is destroyed its page stays as long as the page is mapped. */
 	pagoda_mfence_put(mfence);
 	vmt_expect(rig, vm->id, HERE, 78);
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE, PAGE_SIZE));

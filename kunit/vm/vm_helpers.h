@@ -27,18 +27,18 @@ struct pagoda_bo *vmt_bo(struct pagoda_rig *rig, u32 pages, u32 base);
 void vmt_number(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 base);
 
 /*
- * VM_BIND without syncobjs, of an array and of one MAP. Return VM_BIND's result; the fence is
+ * Do VM_BIND without syncobjs, of an array or of one MAP. Return VM_BIND's result; the fence is
  * dropped.
  */
 int vmt_do(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count);
 int vmt_map(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 address, u64 offset, u64 size,
 	    u32 flags);
-/* VM_BIND without syncobjs, of an entry that has only a type and a range, and of one COPY. */
+/* Do VM_BIND without syncobjs, of an entry with only a type and a range, or of one COPY. */
 int vmt_set(struct pagoda_vm *vm, u32 type, u64 address, u64 size);
 int vmt_copy(struct pagoda_vm *vm, u64 from, u64 to, u64 size);
-/* Makes mappings of allocations that have moved valid again. Returns 0 or a negative errno. */
+/* Makes mappings of resident allocations that aren't offered valid. Returns 0 or negative errno. */
 int vmt_validate(struct pagoda_vm *vm);
-/* Evicts all page tables of all VMs, which are idle; returns their number. */
+/* Evicts all page tables of all VMs, which are idle; returns the number of page tables. */
 u32 vmt_evict_tables(struct pagoda_rig *rig);
 
 /*
@@ -53,7 +53,7 @@ u32 vmt_reach(struct pagoda_rig *rig, u32 space, u64 va, u32 size, u32 access, v
  */
 u32 vmt_peek(struct pagoda_rig *rig, u32 space, u64 va, u32 access, u32 *value);
 u32 vmt_read(struct pagoda_rig *rig, u32 space, u64 va, u32 access, u32 *value);
-/* Wait until the paging queue is idle; return the fault reason of a read, or expect a word. */
+/* Wait until the paging queue is idle; return the fault reason of a read, or expect @want there. */
 u32 vmt_fault(struct pagoda_rig *rig, u32 space, u64 va);
 void vmt_expect(struct pagoda_rig *rig, u32 space, u64 va, u32 want);
 

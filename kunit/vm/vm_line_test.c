@@ -2,7 +2,7 @@
 /*
  * The lines of the stream: changes of a VM's page tables are executed although moves wait for a
  * job, except where an edge, enum pagoda_stream_edge, puts a change or a move behind another;
- * without the edge that order isn't kept. A VM has few submissions in flight.
+ * without the edge that order isn't kept. The line of a VM has few submissions in flight.
  */
 #include <kunit/static_stub.h>
 #include <linux/delay.h>
@@ -16,7 +16,7 @@
 #define HERE	SZ_64M
 #define NEAR	(HERE + SZ_1M)		/* in the leaf table of HERE */
 #define FAR	(HERE + 8 * SZ_2M)	/* the only mapping in its leaf table */
-#define LAST	(HERE + 32 * SZ_2M)	/* mapped first, so that the root needn't grow later */
+#define LAST	(HERE + 32 * SZ_2M)	/* mapped at the start: the root needn't grow later */
 #define NEW	(HERE + 16 * SZ_2M)	/* has no leaf table yet */
 #define CHANGES	200u
 #define A_WHILE	(HZ / 10)
@@ -25,7 +25,7 @@
 /*
  * @vm maps @bo at HERE, and @stays at NEAR, FAR and LAST; both are in VRAM, as is @victim, and @out
  * is in system memory. @gate is a fence in the reservation of @victim that the test signals: the
- * line that a test holds waits for it.
+ * line that line_hold_moves() or line_hold_vm() holds up waits for it.
  */
 struct line_world {
 	struct kunit *test;
@@ -104,7 +104,7 @@ static void line_hold_moves(struct line_world *w)
 	line_evict(w, w->victim);
 }
 
-/* Emits a FLUSH_TLB behind @w->gate: from now on changes of the VM's page tables wait for it. */
+/* Emits a FLUSH_TLB behind @w->gate: from now on changes in the VM's line wait for @w->gate. */
 static void line_hold_vm(struct line_world *w)
 {
 	const struct pagoda_stream_order order = { .line = w->vm->line };
@@ -211,7 +211,7 @@ static void line_close_passes(struct kunit *test)
 
 /* ---- The edges: a function for each returns whether its order is kept -------------- */
 
-/* Returns whether a mapping of an allocation waits for the move that brings its content. */
+/* Returns whether a mapping of an allocation waits for the move that brings the content. */
 static bool line_moved(struct line_world *w)
 {
 	line_hold_moves(w);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arrays of VM_BIND that wait, for points and fences, for each other, or for room in the queue; and
- * what becomes of queued arrays when an array fails, the VM or a handle is closed, or an allocation
- * is evicted.
+ * Arrays of VM_BIND that wait, for points and fences, for each other, for room in the queue or for
+ * device addresses; and what becomes of queued arrays when an array fails, the VM or a handle is
+ * closed, or an allocation is evicted.
  *
  * To see that a change hasn't happened yet, most tests don't wait for a time, but look after the
  * queue's worker has run and has found nothing to do.
@@ -173,8 +173,8 @@ static void expect_fault(struct queue_test *t, u64 va)
 }
 
 /*
- * An array that waits for point 5 of a timeline is applied after that point was submitted, and only
- * then point 6 exists, which the array signals.
+ * An array that waits for point 5 of a timeline is applied after that point was added with a fence
+ * that has signalled, and only then point 6 exists, which the array signals.
  */
 static void queue_waits_for_points(struct kunit *test)
 {
@@ -225,8 +225,8 @@ static void queue_waits_for_fences(struct kunit *test)
 }
 
 /*
- * The fence of an array that failed is a stub of the dma_fence core, because user space may keep
- * the fence when the module is gone.
+ * The fence of an array that was cancelled is a stub of the dma_fence core, because user space may
+ * keep the fence when the module is gone.
  */
 static void queue_failure_isnt_ours(struct kunit *test)
 {
@@ -300,7 +300,7 @@ static void queue_refuses_early(struct kunit *test)
 
 /*
  * An accepted array that can't be applied, because of another VM's mapping since, makes its VM
- * unusable: the point of the array and those of later arrays signal with errors.
+ * unusable: the point of the array and those of arrays queued behind signal with errors.
  */
 static void queue_failure_is_final(struct kunit *test)
 {
@@ -366,7 +366,7 @@ static void queue_keeps_allocations(struct kunit *test)
 	job = queue_job(t.rig, DRM_PAGODA_BIND_COPY, NULL, HERE + SZ_2M, 2 * PAGE_SIZE);
 	job->binds[0].offset = HERE;
 	KUNIT_ASSERT_EQ(test, 0, queue_bind(t.rig, t.vm, job, NULL, 0, t.out, 1));
-	/* Close the handle of @t.bo, which isn't mapped yet: only the queue's arrays name it. */
+	/* Do as the close of the handle of @t.bo, which only arrays in the queue name. */
 	KUNIT_ASSERT_EQ(test, 0,
 			xa_insert(&t.rig->client->objects[PAGODA_OBJECT_VM], 1, t.vm, GFP_KERNEL));
 	pagoda_client_forget(t.rig->client, t.bo);
@@ -404,8 +404,8 @@ static int queue_resident(struct pagoda_rig *rig, struct pagoda_bo *bo, bool res
 }
 
 /*
- * An allocation that a queued array maps stays in VRAM, unless another request finds no room
- * otherwise.
+ * EVICT leaves an allocation in VRAM that a queued array will map; MAKE_RESIDENT evicts the
+ * allocation only if there is no other room.
  */
 static void queue_keeps_residency(struct kunit *test)
 {
@@ -429,7 +429,7 @@ static void queue_keeps_residency(struct kunit *test)
 	queue_settle(t.vm);
 	KUNIT_ASSERT_EQ(test, 0, queue_resident(t.rig, t.bo, false));
 	KUNIT_EXPECT_FALSE(test, queue_is_in_vram(t.bo));
-	/* As an array may wait for ever, a request that needs all of VRAM evicts the allocation. */
+	/* As an array may wait for ever, a request for nearly all of VRAM evicts the allocation. */
 	KUNIT_ASSERT_EQ(test, 0, queue_resident(t.rig, t.bo, true));
 	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 2, t.next, 1));
 	KUNIT_EXPECT_EQ(test, 0, queue_resident(t.rig, all, true));
@@ -545,8 +545,8 @@ static void queue_give_addresses(struct pagoda_rig *rig, struct drm_mm_node *nod
 }
 
 /*
- * A job that finds no device addresses for page tables, because others use them all, is tried again
- * when jobs have ended.
+ * An array that finds no device addresses for page tables, because others use them all, is tried
+ * again when the fences in the VM's reservation have signalled.
  */
 static void queue_waits_for_addresses(struct kunit *test)
 {

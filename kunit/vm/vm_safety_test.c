@@ -133,7 +133,7 @@ static void vm_tables_stay_hidden(struct kunit *test)
 	for (round = 0; round < PLACES; round++) {
 		u64 va = HERE + round * PAGES * PAGE_SIZE;
 
-		/* Take back a mapping by handle, move or UNMAP; then another VM needs tables. */
+		/* End mappings by handle, move or UNMAP; then another VM needs tables. */
 		if (round % 3 == 0)
 			pagoda_vm_forget(vm, bos[round]);
 		else if (round % 3 == 1)
@@ -346,9 +346,9 @@ static void vm_outlives_the_device(struct kunit *test)
 
 	unplug_make(rig, &what);
 	pagoda_rig_settle(rig);
-	/* The queue gives up operations when this timeout has passed several times: shorten it. */
+	/* The queue waits for the device for several times this timeout: shorten it. */
 	pagoda_test_queue_timeout(rig->vidmm->queue, 200);
-	/* A page table change and a signal are queued, and never executed. */
+	/* Operations of a page table change and a signal are queued; the device executes none. */
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	signal = test_ok(test, pagoda_mfence_promise(what.fence, 2));
 	pagoda_mfence_signal_paging(signal, NULL);
@@ -388,7 +388,7 @@ static void vm_forgets_private(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_FALSE(test, list_empty(&vm->evicted));
 	safety_bind(rig, vm, NULL, HERE);
-	/* As when the last handle is closed. */
+	/* Do as the close of the last handle does. */
 	pagoda_client_forget(rig->client, bo);
 	pagoda_vm_bo_opened(bo, false);
 	KUNIT_EXPECT_TRUE(test, list_empty(&vm->evicted));
@@ -397,9 +397,9 @@ static void vm_forgets_private(struct kunit *test)
 }
 
 /*
- * While the stream is plugged, a VM and a context can be created and destroyed without a wait. Of
- * the destroyed VM no change of page tables stays in the open submission, which would be executed
- * when another VM may have the VM's number.
+ * While the stream is plugged, a VM and a context can be created and destroyed without waiting for
+ * the unplug. Of the destroyed VM no change of page tables stays in the open submission, which
+ * would be executed when another VM may have the VM's number.
  */
 static void vm_waits_for_nobody(struct kunit *test)
 {
@@ -443,7 +443,7 @@ static int closer_run(void *data)
 
 /*
  * Closing a VM waits for the VM's jobs. When an allocation that no job lists moves meanwhile, the
- * device doesn't reach its old place any more through the VM.
+ * device doesn't reach the allocation's old place through the VM any more.
  */
 static void vm_close_hides_first(struct kunit *test)
 {

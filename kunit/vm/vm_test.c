@@ -62,8 +62,8 @@ static void vm_shows_what_is_mapped(struct kunit *test)
 }
 
 /*
- * The addresses at which an allocation is mapped lead to its current place in VRAM or the aperture
- * segment, and fault while the allocation isn't resident, and after its handle was closed.
+ * Mapped addresses lead to the allocation's place in VRAM or the aperture segment once
+ * vmt_validate() was called, and fault while it isn't resident and after its handle was closed.
  */
 static void vm_follows_moves(struct kunit *test)
 {
@@ -122,7 +122,7 @@ static void vm_forgets_with_the_handle(struct kunit *test)
 		vmt_drop(vms[i]);
 }
 
-/* Resources of VRAM that can still be allocated in vm_root_is_named_later(). */
+/* Number of struct pagoda_vram_resource that vm_few_vram() still allocates. */
 static u32 vm_resources_left;
 
 static struct pagoda_vram_resource *vm_few_vram(void)
@@ -194,8 +194,8 @@ static void vm_expect_root(struct pagoda_rig *rig, struct pagoda_context *contex
 }
 
 /*
- * The save area is evicted, and page tables return to other addresses, completely or only as far as
- * memory for TTM resources goes. When the save area returns, too, it names the new root.
+ * The save area and page tables in VRAM are evicted; the tables return, with the root elsewhere,
+ * all or as many as memory suffices for. When the save area returns, too, it names the new root.
  */
 static void vm_root_is_named_later(struct kunit *test)
 {
@@ -216,7 +216,7 @@ static void vm_root_is_named_later(struct kunit *test)
 		takers[n] = vmt_bo(rig, 1, n);
 		if (vmt_evict_tables(rig)) {
 			pagoda_rig_settle_freed(rig);
-			/* Take the root's place, so that the root returns to another. */
+			/* Take the root's place, so that the root returns to another place. */
 			place.fpfn = root.address >> PAGE_SHIFT;
 			place.lpfn = place.fpfn + 1;
 			KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(takers[n], &place, false));
@@ -232,7 +232,7 @@ static void vm_root_is_named_later(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* Returns how many page tables TTM may evict now; stores the number of all in *@tables. */
+/* Returns how many page tables in VRAM TTM may evict now; stores the number of all in *@tables. */
 static u32 vm_count_evictable(struct pagoda_rig *rig, u32 *tables)
 {
 	static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
@@ -400,7 +400,7 @@ static void vm_contexts_know_the_root(struct kunit *test)
 	evictable = vmt_evict_tables(rig);
 	KUNIT_EXPECT_EQ(test, evictable, !vm_by_cpu(rig));
 	if (evictable) {
-		/* Another allocation takes the root's old place. */
+		/* Another allocation may take the root's old place. */
 		struct pagoda_bo *other = vmt_bo(rig, 1, 9);
 		u64 before = root.address;
 
@@ -607,7 +607,7 @@ static int vm_interrupted_run(void *data)
 
 /*
  * A signal ends the wait of pagoda_vm_validate() for the VM's lock (-EINTR); mappings stay invalid
- * until the next call.
+ * until a call succeeds.
  */
 static void vm_validation_is_interrupted(struct kunit *test)
 {
@@ -662,7 +662,7 @@ static void vm_expect_roots(struct pagoda_rig *rig, struct pagoda_vm *vm,
 
 /*
  * The save areas of all contexts of a VM name the VM's root: when a further context is created,
- * after the root has moved, and after resets.
+ * after page tables were evicted and came back, and after resets.
  */
 static void vm_contexts_all_know_the_root(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Bad input to QUERY, MAKE_RESIDENT, EVICT, QUERY_RESIDENCY and the ALLOCATION_* ioctls: a call is
- * refused with the errno that pagoda_drm.h says, and has no effect on the bytes in use, the next
- * free handle and the residency of allocations. Longer and shorter structs and entries work.
+ * refused with the errno that pagoda_drm.h says, and has no effect on bytes in use, the next free
+ * handle and residency. Shorter structs work, and longer structs and entries that end in zeros.
  */
 #include "lib/pagoda_test.h"
 
@@ -11,7 +11,7 @@
 
 #define EXPECT_REFUSED(error, call) EXPECT_EQ(-(error), (call))
 
-/* @bo: two allocations of one page that aren't resident; @vram, @aperture: bytes in use then. */
+/* @bo: two allocations of one page, not resident; @vram, @aperture: bytes in use at set-up. */
 FIXTURE(abi) {
 	struct test_device dev;
 	int other;
@@ -33,7 +33,7 @@ FIXTURE_SETUP(abi)
 
 /*
  * After every test: bytes in use and residency are as before the test, and the next handle is the
- * one behind @bo, so that no refused call has left an allocation.
+ * one behind @bo, which shows that no refused call has left an allocation.
  */
 FIXTURE_TEARDOWN(abi)
 {
@@ -397,7 +397,7 @@ TEST_F(abi, list_longer_entries)
 	for (call = 0; call < NR_LIST_CALLS; call++) {
 		uint32_t stride = first_stride[call] + 8;
 
-		/* First a byte isn't zero where this kernel knows no field; then all are. */
+		/* First the field that this kernel doesn't know isn't zero; then it is zero. */
 		memset(array, 0, sizeof(array));
 		memcpy(array, &self->bo[0], sizeof(self->bo[0]));
 		array[first_stride[call] / 8] = 1;
@@ -426,7 +426,7 @@ TEST_F(abi, list_bad_pointers)
 		EXPECT_REFUSED(EFAULT, list_call(fd, call, (void *)BAD_POINTER, 1, stride));
 		EXPECT_REFUSED(EFAULT, list_call(fd, call, (void *)(UINT64_MAX - 7), 2, stride));
 		EXPECT_REFUSED(EFAULT, list_call(fd, call, (void *)(1ull << 63), 1, stride));
-		/* The first entry is valid, the second can't be read; then an entry half can't. */
+		/* The second of two entries can't be read; then half of the only entry can't. */
 		memset(two, 0, page);
 		*(uint32_t *)last = self->bo[0];
 		EXPECT_REFUSED(EFAULT, list_call(fd, call, last, 2, stride));

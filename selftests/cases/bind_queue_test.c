@@ -319,7 +319,7 @@ TEST_F(vm, what_never_comes_is_no_trouble)
 		ASSERT_EQ(0, map_behind(&other, handle, self->here, in, 99, out, n));
 	ASSERT_EQ(0, pagoda_close(self->fd, handle));
 	ASSERT_EQ(0, pagoda_vm_destroy(self->fd, second.vm));
-	/* The points that the destroyed VM's arrays would have signalled come all the same. */
+	/* The points that the destroyed VM's arrays were to signal are signalled all the same. */
 	EXPECT_EQ(0, pagoda_syncobj_wait(self->fd, out, 3, LIMIT));
 	pid = test_fork(&full);
 	ASSERT_LE(0, pid);

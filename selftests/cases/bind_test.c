@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * VM_BIND: bad entries and arrays are refused as a whole, and the GPU finds at an address what the
- * entries, applied in order, have mapped there, wherever the allocation moves.
+ * entries, applied in order, have mapped there, as long as the allocation is resident.
  */
 #include "lib/vm_fixture.h"
 
@@ -139,8 +139,8 @@ TEST_F(vm, array_refusals)
 	EXPECT_REFUSED(ENOENT, pagoda_bind(self->other, self->vm.vm, entries, 1, 0, 0));
 	EXPECT_REFUSED(ENOENT, pagoda_bind(self->fd, self->vm.vm, entries, 1, UNKNOWN, 1));
 	/*
-	 * A MAP with a COPY, which has to stand alone, then with an UNMAP that has a handle: both
-	 * arrays are refused, and nothing is mapped.
+	 * A MAP with a COPY, which takes only COPYs beside it, then with an UNMAP that has a
+	 * handle: both arrays are refused, and nothing is mapped.
 	 */
 	entries[1].type = DRM_PAGODA_BIND_COPY;
 	entries[1].handle = 0;
@@ -175,7 +175,7 @@ TEST_F(vm, shows_parts_of_allocations)
 	EXPECT_FAULT(here + 8 * page);
 	EXPECT_WORD(103, here + 4 * PAGODA_MIB - page);
 	EXPECT_WORD(104, here + 4 * PAGODA_MIB);
-	/* Page 1 is unmapped, page 3 is unmapped and becomes zeros, page 5 maps page 0. */
+	/* Page 1 is unmapped, page 3 is unmapped and then maps zeros, page 5 maps page 0. */
 	ASSERT_EQ(0, pagoda_bind_range(self->fd, self->vm.vm, DRM_PAGODA_BIND_UNMAP,
 				       here + page, page));
 	EXPECT_REFUSED(EEXIST, pagoda_bind_range(self->fd, self->vm.vm, DRM_PAGODA_BIND_MAP_ZERO,
@@ -192,7 +192,7 @@ TEST_F(vm, shows_parts_of_allocations)
 	EXPECT_WORD(104, here + 4 * page);
 	EXPECT_WORD(100, here + 5 * page);
 	EXPECT_WORD(106, here + 6 * page);
-	/* What is left of the mapping follows moves of its allocation as the whole mapping did. */
+	/* What is left of the mapping follows moves of its allocation. */
 	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 	ASSERT_EQ(0, settle(self));
 	EXPECT_FAULT(here);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Budgets: what a client uses, should use and may reserve of each segment group, and requests with
- * DENY_OVERBUDGET, which are refused if they would exceed a budget.
+ * DENY_OVERBUDGET, which are refused if the client would want more than its budget.
  */
 #include "lib/submit_client.h"
 
@@ -26,7 +26,7 @@ FIXTURE_SETUP(budget)
 	self->fd = self->dev.fd;
 	self->other = pagoda_open();
 	ASSERT_LE(0, self->other);
-	/* Waits until memory of closed clients is freed, so that it changes no number here. */
+	/* Waits until memory of closed clients is freed, so that its end changes no number here. */
 	self->vram = test_vram_settled(self->other, 0);
 	self->aperture = test_aperture_settled(self->other, 0);
 	self->size = self->dev.vram.size / 32;
@@ -40,7 +40,7 @@ FIXTURE_TEARDOWN(budget)
 	close(self->other);
 }
 
-/* Returns what QUERY_MEMORY_INFO answers; if it fails all members are their largest value. */
+/* Returns what QUERY_MEMORY_INFO answers; if the call fails, all members are ~0. */
 static struct drm_pagoda_query_memory_info info_of(int fd, uint32_t group)
 {
 	struct drm_pagoda_query_memory_info info;
@@ -175,12 +175,12 @@ TEST_F(budget, others_and_the_budget)
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handles[n]));
 		EXPECT_EQ(pool, budget(self->fd, LOCAL));
 		/*
-		 * What this client wants is taken from the other's budget, down to half of the
-		 * pool.
+		 * What this client wants is taken from the other client's budget, down to half of
+		 * the pool.
 		 */
 		EXPECT_EQ(pool - (n + 1) * self->size, budget(self->other, LOCAL));
 	}
-	/* Neither client wants anything of the aperture: its budgets are equal. */
+	/* Neither client wants anything of the aperture, of which both have the same budget. */
 	EXPECT_EQ(budget(self->fd, NON_LOCAL), budget(self->other, NON_LOCAL));
 	for (n = 0; n < MOST; n++)
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, handles[n]));
@@ -222,7 +222,7 @@ TEST_F(budget, reservations)
 	EXPECT_EQ(most, reserved(self->fd, LOCAL));
 	EXPECT_EQ(most, available(self->fd, LOCAL));
 	EXPECT_EQ(mine, budget(self->fd, LOCAL));
-	/* The reservation is taken from the other's budget, and can't be reserved again. */
+	/* The other client has a smaller budget, and can reserve nothing of LOCAL. */
 	EXPECT_EQ((theirs - most) / self->dev.page * self->dev.page, budget(self->other, LOCAL));
 	EXPECT_EQ(0, available(self->other, LOCAL));
 	EXPECT_REFUSED(EDQUOT, pagoda_set_reservation(self->other, LOCAL, 1));
@@ -237,7 +237,7 @@ TEST_F(budget, reservations)
 	EXPECT_EQ(theirs, budget(self->other, LOCAL));
 }
 
-/* When a file is closed, its reservation and its usage count no more in other clients' budgets. */
+/* What a closed file reserved and wanted doesn't count in other clients' budgets any more. */
 TEST_F(budget, closed_files_leave_nothing)
 {
 	uint64_t mine = budget(self->fd, LOCAL), most = available(self->fd, LOCAL);
@@ -256,7 +256,7 @@ TEST_F(budget, closed_files_leave_nothing)
 
 /* --- not over the budget -------------------------------------------------------------------- */
 
-/* Has self->other reserve so much that the budget of self->fd is @count allocations and a half. */
+/* Has self->other reserve so much that the budget of self->fd is (@count + 0.5) * self->size. */
 static int leave_room_for(struct _test_data_budget *self, uint32_t count)
 {
 	uint64_t room = count * self->size + self->size / 2;
@@ -296,7 +296,7 @@ TEST_F(budget, deny_overbudget)
 	ASSERT_EQ(0, pagoda_list_add(self->fd, queue, handles + 20, 1, 0, &value, &trim));
 	ASSERT_EQ(0, value ? pagoda_syncobj_wait(self->fd, timeline, value, LIMIT) : 0);
 	EXPECT_LT(budget(self->fd, LOCAL), usage(self->fd, LOCAL));
-	/* Entries that the client wants already add nothing, and aren't refused over the budget. */
+	/* Entries that the client already wants add nothing, and are accepted even over budget. */
 	EXPECT_EQ(0, pagoda_list_add(self->fd, queue, handles, 21, DENY, &value, &trim));
 	EXPECT_REFUSED(ENOMEM, pagoda_list_add(self->fd, queue, handles + 21, 1, DENY, &value,
 					       &trim));

@@ -2,8 +2,8 @@
 /*
  * The dmem cgroup controller: its maximum and its protection (min, low) for the regions VRAM and
  * aperture. Clients, one in each group, compete for VRAM that holds sixteen of their allocations;
- * the tests check exactly which allocations leave and what each group is charged for. The last test
- * unplugs the device.
+ * the tests check how many allocations leave, or which, and what each group is charged for. The
+ * last test unplugs the device.
  */
 #include "lib/dmem_fixture.h"
 #include "lib/unplug_fixture.h"
@@ -146,7 +146,7 @@ TEST_F(dmem, charge_follows_moves)
 
 /*
  * Four of the neighbour's allocations leave VRAM for B's, and go to plain system memory: neither B
- * nor the neighbour is charged for aperture, though that is their eviction segment.
+ * nor the neighbour is charged for aperture, though the aperture is the eviction segment.
  */
 TEST_F(dmem, eviction_charges_no_other)
 {
@@ -166,7 +166,7 @@ TEST_F(dmem, eviction_charges_no_other)
 	EXPECT_EQ(0, member_check(MEMBER(NEIGHBOUR), 0, 6));
 }
 
-/* Promotion, which brings back what A lost to B, charges A's group, and stops at its maximum. */
+/* Promotion brings back what A lost to B, charges A's group, and stops at the group's maximum. */
 TEST_F(dmem, brought_back)
 {
 	ASSERT_EQ(0, member_bring(MEMBER(A), 0, 6, PAGODA_IN_VRAM));
@@ -323,7 +323,7 @@ TEST_F(dmem, max_refuses)
 	ASSERT_EQ(0, group_limit(GROUP(B), "dmem.max", "vram", 0));
 	ASSERT_EQ(0, ASK(B, CREATE, 0, PAGODA_IN_VRAM));
 	EXPECT_EQ(-ENOMEM, ASK(B, RESIDENT, 0, 0));
-	/* An allocation that the aperture supports, too, is resident there instead. */
+	/* An allocation that also supports the aperture becomes resident there instead. */
 	ASSERT_EQ(0, ASK(B, CREATE, 1, PAGODA_IN_VRAM | PAGODA_IN_APERTURE));
 	ASSERT_EQ(0, ASK(B, RESIDENT, 1, 0));
 	EXPECT_EQ(DRM_PAGODA_SEGMENT_APERTURE, ASK(B, WHERE, 1, 0));
@@ -332,7 +332,7 @@ TEST_F(dmem, max_refuses)
 	EXPECT_EQ(8, member_in_vram(MEMBER(NEIGHBOUR), 0, 8));
 }
 
-/* A lower maximum evicts from its own group only, and allocations of low priority first. */
+/* A lower maximum evicts from its own group only, and allocations of lower priority first. */
 TEST_F(dmem, max_lowered)
 {
 	uint32_t n;
@@ -469,8 +469,8 @@ TEST_F(dmem, parent)
 /* --- unplugging --------------------------------------------------------------------------- */
 
 /*
- * Groups stay charged for an unplugged device, whose regions stay, until its files are closed. A
- * device that is bound again has new regions.
+ * The regions of an unplugged device stay while files of the device are open. A device that is
+ * bound again has new regions, without charges and limits.
  */
 TEST_F(dmem, unplugged)
 {

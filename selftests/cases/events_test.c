@@ -109,7 +109,7 @@ TEST_F(events, budget_changed)
 	EXPECT_EQ(before - self->most, event.value);
 	EXPECT_EQ(budget(self->fd), event.value);
 	EXPECT_FALSE(is_readable(self->events, 0));
-	/* A hundred changes are reported as one to three, the last one with the last value. */
+	/* A hundred changes count as one to three events, the last of which has the last value. */
 	for (n = 0; n < 100; n++)
 		ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, (1 + n % 5) * self->size));
 	do {
@@ -118,7 +118,7 @@ TEST_F(events, budget_changed)
 	} while (event.value != before - 5 * self->size);
 	EXPECT_LE(1, count);
 	EXPECT_GE(3, count);
-	/* The client's own reservation is no event, the end of the other client's is one. */
+	/* The client's own reservation is no event; that the other client's ends is one. */
 	ASSERT_EQ(0, pagoda_set_reservation(self->fd, LOCAL, self->dev.page));
 	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, 0));
 	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
@@ -148,7 +148,7 @@ TEST_F(events, trim)
 
 /*
  * Reads all events that there are now. Returns the bytes of the EVICTED ones together, or -1 if a
- * read fails or one of them is of another segment group.
+ * read fails or an EVICTED event has another segment group or the count 0.
  */
 static int64_t read_evicted(int events)
 {
@@ -190,7 +190,7 @@ static int list_make(const struct list *list, const uint32_t *handles, uint32_t 
 
 /*
  * Makes a new allocation of three quarters of VRAM resident, on no residency list: of allocations
- * that fill half of VRAM at least half has to leave.
+ * that fill half of VRAM at least half of them have to leave.
  */
 static int press(int fd, const struct test_device *dev, uint32_t *handle)
 {
@@ -200,8 +200,8 @@ static int press(int fd, const struct test_device *dev, uint32_t *handle)
 }
 
 /*
- * When allocations on a client's residency list leave VRAM for another client, the first client is
- * told of their bytes by the time that the other client's call returns.
+ * When allocations on a client's residency list leave VRAM for another client, an event has told
+ * the first client of their bytes once the other client's allocation is resident.
  */
 TEST_F(events, evicted)
 {
@@ -222,7 +222,7 @@ TEST_F(events, evicted)
 	ASSERT_EQ(0, pagoda_fdinfo_self(self->fd, &info));
 	EXPECT_LE(PIECES / 4, info.evictions);
 	EXPECT_EQ(info.evictions * self->size, read_evicted(self->events));
-	/* The list comes back and the large allocation leaves: no event, as it is on no list. */
+	/* The list comes back, and the large allocation, which is on no list, leaves: no event. */
 	ASSERT_EQ(0, list_make(&list, self->bos, PIECES));
 	EXPECT_NE(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->other, large));
 	EXPECT_EQ(0, read_evicted(theirs));
@@ -242,7 +242,7 @@ TEST_F(events, evicted)
 	close(theirs);
 }
 
-/* Clients with the allocation on their residency list are told, not the client that made it. */
+/* Clients that have the allocation on their residency lists are told, and no others. */
 TEST_F(events, evicted_shared)
 {
 	int third = pagoda_open(), dma_buf, theirs;
@@ -310,7 +310,7 @@ TEST_F(events, several)
 	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, self->most));
 	ASSERT_EQ(0, wait_for(second, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
 	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
-	/* A client's own reservation doesn't change its budget: the other client has no event. */
+	/* self->other's reservation doesn't change the budget of self->other: no event. */
 	EXPECT_FALSE(is_readable(theirs, 0));
 	close(second);
 	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, 0));

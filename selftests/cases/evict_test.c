@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Over-commitment: one process, its threads, and several processes use more bytes than VRAM has,
- * and every byte is verified. Allocations are closed while they move, and processes killed while
- * they work.
+ * and check all content of allocations that they keep. Allocations are closed while they move, and
+ * processes killed while they work.
  */
 #include <pthread.h>
 
@@ -20,9 +20,7 @@ struct item {
 	uint8_t *map;
 };
 
-/*
- * Allocations with known content; @state: of the random numbers that choose sizes and allocations.
- */
+/* Allocations with known content. @state: of a random generator, for sizes and choices. */
 struct pool {
 	int fd;
 	uint64_t seed;
@@ -98,16 +96,14 @@ static int pool_add(struct pool *pool, uint64_t size)
 	return 0;
 }
 
-/*
- * Adds allocations of @low to @high bytes, in whole pages, until they have @total bytes together.
- */
+/* Adds allocations of @low to @high bytes, in whole pages, until they have @total bytes or more. */
 static int pool_fill(struct pool *pool, uint64_t total, uint64_t low, uint64_t high)
 {
 	uint64_t bytes = 0, size;
 	int ret = 0;
 
 	while (!ret && bytes < total) {
-		/* Small sizes are as frequent as large ones: an upper bound is drawn first. */
+		/* Small sizes are about as frequent as large ones: a bound is drawn first. */
 		size = high;
 		if (high > low) {
 			size = low << (pagoda_random(&pool->state) % 13);
@@ -120,7 +116,7 @@ static int pool_fill(struct pool *pool, uint64_t total, uint64_t low, uint64_t h
 	return ret;
 }
 
-/* Repeats MAKE_RESIDENT while it answers EBUSY, as it may if other processes use the memory. */
+/* Repeats MAKE_RESIDENT while it answers EBUSY, as others use the memory, up to BUSY_LIMIT. */
 static int make_resident_retry(int fd, const uint32_t *handles, uint32_t count)
 {
 	int64_t end = pagoda_now() + BUSY_LIMIT;
@@ -266,7 +262,7 @@ TEST_F(evict, pipelined)
 }
 
 /*
- * An allocation is closed while its eviction is copied. Its VRAM must become free, but not before
+ * An allocation is closed while its eviction is copied. The VRAM must become free, but not before
  * the copy is done: the allocation that is made resident next, maybe in the same VRAM, keeps its
  * content.
  */
@@ -379,8 +375,8 @@ TEST_F(evict, killed_in_the_middle)
 }
 
 /*
- * A thread that makes lists of a pool's allocations resident. All threads share one file and the
- * pool; half of them go through it @backwards.
+ * A thread that makes lists of a pool's allocations resident, and evicts some lists again. All
+ * threads share one file and the pool; half of them go through it @backwards.
  */
 struct racer {
 	pthread_t thread;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SUBMIT, VM_BIND and monitored fences, with each allocation of kernel memory failing in turn;
- * lib/fail_fixture.h says how.
+ * SUBMIT, VM_BIND and monitored fences, with each allocation of kernel memory and access to user
+ * memory failing in turn; see lib/fail_fixture.h.
  */
 #include <sys/eventfd.h>
 
@@ -75,7 +75,7 @@ static int after_submit(int fd, uint64_t page, int failed)
 
 	if (may_be_made(failed) && state.submitted == kept.submitted + 1)
 		kept.submitted++;
-	/* Accepted jobs wait for this point. */
+	/* Accepted jobs may wait for this point. */
 	if (!ret)
 		ret = pagoda_syncobj_signal(fd, kept.in, kept.in_point);
 	if (!ret && kept.submitted)
@@ -316,8 +316,8 @@ static uint64_t kept_value(uint32_t n)
 }
 
 /*
- * Checks that all fences have the new value or, if the call failed, all of them the old value, to
- * which kept.value is set back.
+ * Checks that all fences have the value kept.value; if the call failed without effect, first sets
+ * kept.value back to the old value.
  */
 static int after_signal(int fd, uint64_t page, int failed)
 {

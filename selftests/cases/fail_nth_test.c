@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Allocations, residency, offers, budgets, CPU accesses, VMs, fences and contexts, with each
- * allocation of kernel memory failing in turn; lib/fail_fixture.h says how.
+ * allocation of kernel memory and access to user memory failing in turn; see lib/fail_fixture.h.
  */
 #include "lib/fail_fixture.h"
 
@@ -129,9 +129,9 @@ static int sequence_queries(int fd, uint64_t page, uint32_t *handles)
 }
 
 /*
- * Destroys an object with @call; a first call that failed for want of memory is repeated. @id 0:
- * the object may have been made though its id couldn't be copied out; its id is 1 then, the first
- * of its client. Returns whether an object was destroyed.
+ * Destroys an object with @call; a call that fails is repeated once. @id 0: the object may have
+ * been made though its id couldn't be copied out; its id is 1 then, the first of its client.
+ * Returns whether an object was destroyed.
  */
 static bool destroy(int (*call)(int fd, uint32_t id), int fd, uint32_t id)
 {
