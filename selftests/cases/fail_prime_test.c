@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Import and export of dma-bufs, with each allocation of kernel memory failing in turn;
- * lib/fail_fixture.h says how.
+ * Import and export of dma-bufs, repeated so that in each run another memory allocation, or access
+ * to user memory, of the kernel fails; lib/fail_fixture.h says how.
  */
 #include "lib/fail_fixture.h"
 #include "lib/pagoda_prime.h"
 
 #define PAGES	12
 
-/* vgem, a udmabuf and a VM, which stay through all failures. */
+/* vgem, a udmabuf with a CPU mapping and a VM, which a test opens before all runs. */
 static struct {
 	int vgem;
 	int memory;
@@ -36,8 +36,8 @@ static void kept_close(int fd, uint64_t page)
 }
 
 /*
- * Imports @dma_buf. With EFAULT only the answer couldn't be written: the handle exists, and a
- * second import stores it in *@handle. Returns what the first import returned.
+ * Imports @dma_buf. After EFAULT, which also comes when the handle exists and only the answer
+ * couldn't be written, a second import stores the handle. Returns what the first import returned.
  */
 static int import_certainly(int fd, int dma_buf, uint32_t *handle)
 {
@@ -51,8 +51,8 @@ static int import_certainly(int fd, int dma_buf, uint32_t *handle)
 }
 
 /*
- * Exports @handle. With EFAULT only the answer couldn't be written: the dma-buf's fd exists, is the
- * lowest that was free, and is closed. Returns the fd or a negative errno.
+ * Exports @handle. Returns the dma-buf's fd or a negative errno. After EFAULT closes the lowest fd
+ * that was free: it is the dma-buf's if only the answer couldn't be written.
  */
 static int export_certainly(int fd, uint32_t handle)
 {
@@ -66,8 +66,8 @@ static int export_certainly(int fd, uint32_t handle)
 }
 
 /*
- * Imports the udmabuf, makes it resident, maps it in the VM and evicts it. The mapping goes when
- * the handle is closed after the sequence.
+ * Imports the udmabuf, makes it resident, maps it in the VM and evicts it. The VM's mapping ends
+ * when walk() closes the handle.
  */
 static int sequence_import(int fd, uint64_t page, uint32_t *handles)
 {
@@ -91,7 +91,7 @@ TEST_F(fail, import)
 
 /*
  * Exports an allocation in VRAM, has vgem import it, which pins the allocation in system memory if
- * vgem maps what it imports, and closes the import.
+ * vgem maps what it imports, and closes vgem's handle.
  */
 static int sequence_export(int fd, uint64_t page, uint32_t *handles)
 {
@@ -108,7 +108,7 @@ static int sequence_export(int fd, uint64_t page, uint32_t *handles)
 	if (dma_buf < 0)
 		return dma_buf;
 	ret = import_certainly(kept.vgem, dma_buf, &theirs);
-	/* If closing the handle is what fails, closing it again succeeds. */
+	/* If the injected failure hits GEM_CLOSE, a second GEM_CLOSE succeeds. */
 	if (theirs && pagoda_close(kept.vgem, theirs))
 		pagoda_close(kept.vgem, theirs);
 	close(dma_buf);

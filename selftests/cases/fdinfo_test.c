@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /proc/self/fdinfo: the keys of DRM, memory by region and time by engine, and the driver's own
- * keys for budgets, copies and evictions; fences have the names that the keys have.
+ * /proc/self/fdinfo: DRM's keys, for memory by region and time by engine, and the driver's own keys
+ * for budgets, paging and evictions; fences of an engine's jobs have the name of the engine's key.
  */
 #include <linux/sync_file.h>
 #include <sys/stat.h>
@@ -70,7 +70,7 @@ TEST_F(fdinfo, has_all_keys)
 		EXPECT_EQ(0, info.segments[id].resident);
 		EXPECT_EQ(0, info.segments[id].purgeable);
 		EXPECT_EQ(0, info.segments[id].active);
-		/* Segment 0, plain system memory, has no budget, and so none of these keys. */
+		/* Segment 0, plain system memory, has no keys for usage, spilled and budget. */
 		EXPECT_EQ(id ? 0 : NONE, info.segments[id].usage);
 		EXPECT_EQ(id ? 0 : NONE, info.segments[id].spilled);
 		EXPECT_EQ(!id, info.segments[id].budget == NONE);
@@ -78,8 +78,8 @@ TEST_F(fdinfo, has_all_keys)
 }
 
 /*
- * Returns whether a line's key @name, which begins with "drm-", is one that DRM has for this
- * driver's regions and engines, and @unit is a unit of that key.
+ * Returns whether @name is a "drm-" key that DRM defines, with this driver's names of regions and
+ * engines, and @unit is the key's: "ns" for engines, KiB, MiB or none for regions, else any.
  */
 static bool is_the_kernels(const char *name, const char *unit)
 {
@@ -107,7 +107,7 @@ static bool is_the_kernels(const char *name, const char *unit)
 }
 
 /*
- * Each key is there once, and those that begin with "drm-" are in
+ * Each key is there once, and those that begin with "drm-" are keys, by is_the_kernels(), of
  * Documentation/gpu/drm-usage-stats.rst.
  */
 TEST_F(fdinfo, keys_are_the_kernels)
@@ -135,7 +135,7 @@ TEST_F(fdinfo, keys_are_the_kernels)
 		sizes += strstr(name, "-memory") || strstr(name, "-vram") || strstr(name, "-gtt");
 	}
 	fclose(file);
-	/* Five numbers of each of three regions. */
+	/* Each of the three regions has five "drm-" keys. */
 	EXPECT_EQ(15, sizes);
 }
 
@@ -176,7 +176,7 @@ TEST_F(fdinfo, offered_is_purgeable)
 	ASSERT_EQ(0, pagoda_reclaim_one(self->fd, handle));
 	EXPECT_EQ(0, of(self->fd, VRAM).purgeable);
 	ASSERT_EQ(0, pagoda_offer(self->fd, &handle, 1, DRM_PAGODA_OFFER_LOW, 0));
-	/* EVICT drops the offered content: there is nothing left to purge, and no memory. */
+	/* EVICT drops the offered content: the allocation has no memory, and isn't purgeable. */
 	ASSERT_EQ(0, pagoda_evict(self->fd, &handle, 1, 0, 0));
 	EXPECT_EQ(0, of(self->fd, VRAM).purgeable);
 	EXPECT_EQ(0, of(self->fd, SYSTEM).purgeable);
@@ -202,8 +202,8 @@ TEST_F(fdinfo, counts_traffic)
 	memset(map, 1, self->size);
 	munmap(map, self->size);
 	/*
-	 * Wherever the CPU has written, EVICT has the content in system memory, and it is copied
-	 * in.
+	 * Whether the CPU wrote to VRAM or to system memory, after EVICT the content is in system
+	 * memory, and MAKE_RESIDENT copies it to VRAM.
 	 */
 	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
@@ -245,7 +245,7 @@ TEST_F(fdinfo, says_budget_and_usage)
 	EXPECT_EQ(0, of(self->fd, GTT).usage);
 }
 
-/* A shared allocation counts for each client that has a handle of it, as shared, too. */
+/* An allocation of which two clients have handles counts in "total" and "shared" of both. */
 TEST_F(fdinfo, shared)
 {
 	int other = pagoda_open(), dma_buf;
@@ -263,7 +263,7 @@ TEST_F(fdinfo, shared)
 	EXPECT_EQ(self->size, of(other, VRAM).shared);
 	EXPECT_EQ(self->size, of(other, VRAM).total);
 	EXPECT_EQ(self->size, of(other, VRAM).resident);
-	/* Some kernels count an exported allocation as shared for good: compare totals only. */
+	/* On some kernels an exported allocation stays "shared": only "total" is compared. */
 	ASSERT_EQ(0, pagoda_close(other, theirs));
 	EXPECT_EQ(self->size, of(self->fd, VRAM).total);
 	EXPECT_EQ(0, of(other, VRAM).total);
@@ -271,7 +271,7 @@ TEST_F(fdinfo, shared)
 	close(other);
 }
 
-/* The totals have page tables of the client's VMs and save areas of its contexts, too. */
+/* The totals include page tables of the client's VMs and save areas of its contexts. */
 TEST_F(fdinfo, has_tables_and_save_areas)
 {
 	struct drm_pagoda_query_memory_info info;
@@ -300,8 +300,8 @@ static uint64_t used(int fd, uint32_t segment)
 }
 
 /*
- * Returns whether two clients together have 99.9 % or more of the bytes in use in a segment. All
- * numbers are read again if the bytes in use changed meanwhile.
+ * Returns whether the resident bytes in fdinfo of two clients add up to 99.9 % or more of the bytes
+ * in use in a segment. All numbers are read again if the bytes in use changed during the reads.
  */
 static bool adds_up(int fd, int other, uint32_t segment)
 {
@@ -324,8 +324,8 @@ static bool all_add_up(int fd, int other)
 }
 
 /*
- * All memory in use in VRAM and aperture counts as resident for some client: page tables, save
- * areas, imports, and the place that a moving allocation hasn't left yet.
+ * All memory in use in VRAM and aperture, but for 0.1 %, counts as resident for a client: also page
+ * tables, save areas, shared allocations, and the place that a moving allocation hasn't left yet.
  */
 TEST_F(fdinfo, clients_have_all_that_is_used)
 {
@@ -350,8 +350,8 @@ TEST_F(fdinfo, clients_have_all_that_is_used)
 	ASSERT_EQ(0, prime_import(self->fd, dma_buf, &theirs));
 	EXPECT_TRUE(all_add_up(self->fd, other));
 	/*
-	 * EVICT returns when the job, which waits for 2, is over by its time limit; the copy may
-	 * still run, and the place that it leaves still counts.
+	 * The 2 that the job waits for is stored after EVICT, which returns when the job's time
+	 * limit is over. The place in VRAM counts as resident until the copy out of it is done.
 	 */
 	pagoda_store(&client.program, client_word_address(&client), 1);
 	client_append_wait(&client, client_word_address(&client), 2);
@@ -373,7 +373,7 @@ TEST_F(fdinfo, clients_have_all_that_is_used)
 
 #define WORK	(CODE_SIZE / 2)
 
-/* Submits a job that fills the second half of the client's code 64 times. */
+/* Submits a job that fills the second half of the program's memory 64 times. */
 static int start_work(struct client *client)
 {
 	uint32_t n;
@@ -385,8 +385,8 @@ static int start_work(struct client *client)
 }
 
 /*
- * Runs start_work(), reading the client's engine time until its end. Returns 0 if the time never
- * fell and is larger in the end, else a negative errno.
+ * Runs start_work(), and reads the client's time of engine 0 until the job is done. Returns 0 if
+ * the time never fell and is larger in the end, else a negative errno.
  */
 static int watch_work(struct client *client)
 {
@@ -405,7 +405,7 @@ static int watch_work(struct client *client)
 	return before > first ? 0 : -ENODATA;
 }
 
-/* Returns the microseconds for which engine 0 was busy, as debugfs tells; 0 if it doesn't. */
+/* Microseconds for which the first engine that executed jobs was busy; 0 if debugfs tells none. */
 static uint64_t engine_busy_us(int fd)
 {
 	unsigned long long busy = 0;
@@ -436,7 +436,7 @@ TEST_F(fdinfo, counts_engine_time)
 	ASSERT_LE(0, other);
 	ASSERT_EQ(0, client_open(&clients[0], self->fd, 0));
 	ASSERT_EQ(0, client_open(&clients[1], other, 0));
-	/* The engine executes a job first: the time 0 would mean that debugfs tells none. */
+	/* Engine 0 executes a job first: the time 0 would mean that debugfs tells none. */
 	ASSERT_EQ(0, watch_work(&clients[0]));
 	busy = engine_busy_us(self->fd);
 	mine = read_info(self->fd).engine_ns[0];
@@ -447,13 +447,13 @@ TEST_F(fdinfo, counts_engine_time)
 	theirs = read_info(other).engine_ns[0];
 	EXPECT_EQ(0, watch_work(&clients[0]));
 	EXPECT_EQ(theirs, read_info(other).engine_ns[0]);
-	/* Both clients have work for engine 0 at once; engine 1, if there is one, has no time. */
+	/* Both clients have work for engine 0 at once. Engine 1, if there is one, has time 0. */
 	EXPECT_EQ(0, start_work(&clients[0]));
 	EXPECT_EQ(0, watch_work(&clients[1]));
 	EXPECT_EQ(0, client_wait(&clients[0]));
 	EXPECT_EQ(self->dev.info.num_engines > 1 ? 0 : NONE, read_info(other).engine_ns[1]);
 	both = read_info(self->fd).engine_ns[0] - mine + read_info(other).engine_ns[0];
-	/* The engine's own time is in whole microseconds, so the sums may differ by one. */
+	/* The engine's time is in whole microseconds, so the sums may differ by a microsecond. */
 	if (busy) {
 		busy = (engine_busy_us(self->fd) - busy) * 1000;
 		EXPECT_LE(busy, both + 1000);
@@ -466,7 +466,7 @@ TEST_F(fdinfo, counts_engine_time)
 
 /*
  * Returns whether the fence of the client's last job hasn't signalled and is named "exec" with the
- * number @engine, and fdinfo has a key with this name.
+ * number @engine, and fdinfo has the key "drm-engine-" with this name.
  */
 static bool is_of_engine(struct client *client, unsigned int engine)
 {
@@ -527,7 +527,7 @@ TEST_F(fdinfo, engine_has_one_name)
 	}
 }
 
-/* Memory that a job uses is "active" while the job is executed, neither before nor after that. */
+/* Memory is "active" while a job that uses it is prepared and not done; other memory isn't. */
 TEST_F(fdinfo, what_jobs_use_is_active)
 {
 	struct client client;

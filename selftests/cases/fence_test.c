@@ -110,7 +110,7 @@ TEST_F(fence, signal_refusals)
 			list[1].fence = self->fence[0];
 		EXPECT_REFUSED(bad_entries[i].error, pagoda_fence_signal_list(self->fd, list, 2));
 	}
-	/* If one entry can't get its value the call is refused, and no fence gets one. */
+	/* If a fence of the list can't get its value the call is refused, and no value changes. */
 	list[1] = (struct drm_pagoda_fence_value) { .fence = self->fence[1], .value = 5 };
 	EXPECT_REFUSED(EINVAL, pagoda_fence_signal_list(self->fd, list, 2));
 	list[1].value = 4;
@@ -174,7 +174,7 @@ TEST_F(fence, wait_refusals)
 	PAGODA_PROVES(C183);
 	EXPECT_REFUSED(EPERM, pagoda_fence_wait_list(self->fd, list, 2, ANY, 0, NULL));
 	EXPECT_REFUSED(EPERM, pagoda_fence_notify(self->fd, list, 2, ANY, event));
-	/* The refused calls signalled no eventfd. */
+	/* The refused calls didn't signal the eventfd. */
 	EXPECT_EQ(-1, read(event, &told, sizeof(told)));
 	EXPECT_EQ(0, pagoda_fence_signal(self->fd, blind, 6));
 	close(event);
@@ -217,7 +217,7 @@ TEST_F(fence, values_go_back)
 	EXPECT_EQ(0, pagoda_fence_signal(self->fd, fence, 3));
 }
 
-/* A GPU signal with a value below the CPU's doesn't lower the fence's value. */
+/* A value that the GPU signals doesn't replace a larger value that FENCE_SIGNAL stored before. */
 TEST_F(fence, the_gpu_comes_second)
 {
 	uint64_t value = 5, seen = 5, now;
@@ -376,7 +376,7 @@ TEST_F(fence, threads_wait_for_several)
 	EXPECT_EQ(0, sleeper[0].ret);
 }
 
-/* The GPU sets the fence after the copies of MAKE_RESIDENT, and the waiting thread wakes up. */
+/* The GPU sets the fence's value after the copies of MAKE_RESIDENT: the wait of the test ends. */
 TEST_F(fence, the_gpu_wakes_threads)
 {
 	uint64_t value = 5, size = 64 * self->dev.page;
@@ -397,8 +397,8 @@ TEST_F(fence, the_gpu_wakes_threads)
 		ASSERT_EQ(0, pagoda_fence_wait(self->fd, self->fence[0], value, LIMIT));
 		EXPECT_EQ(value, value_of(self->map[0]));
 		/*
-		 * At least two TRANSFERs, out and in, but one in the first round. The driver may
-		 * retire them a little later than the fence.
+		 * At least two TRANSFERs, out of VRAM and into it; at least one in the first round,
+		 * in which the content may come from system memory.
 		 */
 		if (told)
 			EXPECT_LE(before + (n ? 2 : 1), test_executed("TRANSFER"));
@@ -408,8 +408,8 @@ TEST_F(fence, the_gpu_wakes_threads)
 }
 
 /*
- * A thread that reads a fence's values, whose two halves are always equal. @torn: values with
- * unequal halves, of half a store; @back: values below the one read before.
+ * A thread that reads a fence's value. The test signals only values with two equal 32-bit halves.
+ * @torn: reads of unequal halves, as of half a store; @back: reads of less than the read before.
  */
 struct reader {
 	const uint64_t *map;
@@ -451,8 +451,8 @@ TEST_F(fence, values_are_whole)
 	for (n = 0; n < 2000 && (n < 200 || pagoda_now() < end); n++) {
 		value += 0x10001 * twice;
 		/*
-		 * The GPU signals each value; after every third the CPU signals a larger one, which
-		 * may come first.
+		 * In each round the GPU signals a value. In every third round the CPU signals a
+		 * larger value, which the fence may have first.
 		 */
 		ASSERT_EQ(0, pagoda_make_resident_fence(self->fd, handle, fence, value));
 		if (n % 3 == 0) {
@@ -525,7 +525,7 @@ TEST_F(fence, signals_interrupt)
 	EXPECT_EQ(-1, ioctl(self->fd, DRM_IOCTL_PAGODA_FENCE_WAIT, &args));
 	EXPECT_EQ(EINTR, errno);
 	knocker_stop(&knocker);
-	/* With SA_RESTART the kernel repeats the wait, which ends at the same time all the same. */
+	/* With SA_RESTART the kernel repeats the wait, which still ends at @timeout_ns. */
 	action.sa_flags = SA_RESTART;
 	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
 	args.timeout_ns = pagoda_now() + 4 * SHORT;
@@ -533,7 +533,7 @@ TEST_F(fence, signals_interrupt)
 	EXPECT_EQ(-1, ioctl(self->fd, DRM_IOCTL_PAGODA_FENCE_WAIT, &args));
 	EXPECT_EQ(ETIME, errno);
 	/*
-	 * The kernel counts the wait in ticks, some of which may be overdue when it begins: it may
+	 * The kernel counts the wait in ticks. Ticks that are overdue when the wait begins make it
 	 * end early.
 	 */
 	EXPECT_LE(args.timeout_ns - 2 * SHORT, pagoda_now());
@@ -586,7 +586,7 @@ TEST_F(fence, not_destroyed_while_waited_for)
 
 /*
  * FENCE_DESTROY is refused while a job, and then a VM_BIND, waits for a value that the fence
- * doesn't have. Once it has the value the fence can be destroyed, and the VM_BIND goes on.
+ * doesn't have. Once the fence has the VM_BIND's value it can be destroyed: the VM_BIND succeeds.
  */
 TEST_F(fence, not_destroyed_while_work_waits)
 {
@@ -622,9 +622,7 @@ TEST_F(fence, not_destroyed_while_work_waits)
 							      n ? 0 : 60 * PAGODA_SEC));
 	}
 	ASSERT_EQ(0, pagoda_fence_signal(self->fd, self->fence[0], 7));
-	/*
-	 * The fence has the value that the VM_BIND waits for, even if the VM_BIND isn't done yet.
-	 */
+	/* The fence has the value that the VM_BIND waits for, even if the VM_BIND isn't done. */
 	EXPECT_EQ(0, pagoda_fence_destroy(self->fd, self->fence[0]));
 	EXPECT_EQ(0, pagoda_syncobj_wait(self->fd, syncs[1].handle, 2, 60 * PAGODA_SEC));
 }
@@ -632,7 +630,8 @@ TEST_F(fence, not_destroyed_while_work_waits)
 /* --- eventfds ------------------------------------------------------------------------------- */
 
 /*
- * Waits until @event is signalled, at most @timeout_ms. Returns how often it was, 0 = not at all.
+ * Waits until @event is signalled, at most @timeout_ms. Returns how often it was signalled since
+ * the last read, 0 = not at all, UINT64_MAX = the read failed.
  */
 static uint64_t event_count(int event, int timeout_ms)
 {
@@ -679,8 +678,8 @@ TEST_F(fence, eventfds_are_told)
 }
 
 /*
- * An eventfd may be closed before the kernel signals it, and the client's file while an eventfd
- * waits: then the eventfd isn't signalled.
+ * An eventfd may be closed before the kernel signals it. When the client's file is closed before
+ * the fence has the value, the eventfd isn't signalled.
  */
 TEST_F(fence, eventfds_are_left)
 {
@@ -700,7 +699,7 @@ TEST_F(fence, eventfds_are_left)
 			close(event);
 		if (n & 2)
 			EXPECT_EQ(0, pagoda_fence_signal(fd, entry.fence, 6));
-		/* FENCE_DESTROY is refused while an eventfd waits, which nothing would signal. */
+		/* EBUSY while FENCE_WAITs with @event wait: the fence lacks the value. */
 		if (n & 4)
 			EXPECT_EQ(n & 2 ? 0 : -EBUSY, pagoda_fence_destroy(fd, entry.fence));
 		close(fd);

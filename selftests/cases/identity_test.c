@@ -79,8 +79,8 @@ static int open_primary(const char *path)
 }
 
 /*
- * GET_UNIQUE gives the device's name, as drmGetBusid() asks for it, whether or not SET_VERSION was
- * called before.
+ * On the primary node GET_UNIQUE, which drmGetBusid() calls, gives the name of the device's folder
+ * in sysfs, before and after SET_VERSION.
  */
 TEST_F(identity, bus_id_is_the_device)
 {

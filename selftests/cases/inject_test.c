@@ -161,7 +161,8 @@ TEST_F(inject, content_survives)
 		EXPECT_EQ(-1, pagoda_check(self->maps[n], self->keys[n], 0, self->size));
 	}
 	/*
-	 * If the CPU reaches all of VRAM, the CPU executes what the device can't: nothing is lost.
+	 * If the CPU reaches all of VRAM, the CPU executes what the device fails at: nothing is
+	 * lost.
 	 */
 	if (self->dev.vram.visible_size == self->dev.vram.size)
 		EXPECT_EQ(0, lost);
@@ -204,12 +205,12 @@ FIXTURE_TEARDOWN(slow)
 }
 
 /*
- * Most attempts to see what is only true until a copy is done, each with a slower device: a thread
- * that gets no processor for a while looks too late. What no attempt sees is never true.
+ * Most attempts to see what is true only until a copy is done: a thread that gets no processor for
+ * a while looks too late. The delay doubles from attempt to attempt, up to LAST_DELAY_US.
  */
 #define ATTEMPTS	40
 #define FIRST_DELAY_US	30000u
-/* Well below the driver's time limit for a paging buffer, so that the device isn't reset. */
+/* Well below the default of timeout_ms, the limit for a paging buffer: the queue isn't reset. */
 #define LAST_DELAY_US	500000u
 
 static int slow_down(uint32_t attempt)
@@ -230,9 +231,7 @@ static bool is_under_way(struct _test_data_slow *self, uint64_t point)
 	       pagoda_syncobj_wait(self->dev.fd, self->syncobj, point, 1000000) == -ETIME;
 }
 
-/*
- * MAKE_RESIDENT and EVICT return before the copy is done; waits shorter than the copy answer ETIME.
- */
+/* MAKE_RESIDENT and EVICT return before the copy is done; waits that are too short answer ETIME. */
 TEST_F(slow, nobody_waits_in_the_call)
 {
 	struct drm_pagoda_make_resident args;
@@ -256,7 +255,7 @@ TEST_F(slow, nobody_waits_in_the_call)
 	EXPECT_TRUE(out);
 }
 
-/* A CPU access to an allocation that moves waits for the copy, and finds the content of before. */
+/* A CPU access to an allocation that moves waits for the copy, and finds the content unchanged. */
 TEST_F(slow, faults_wait_for_the_copy)
 {
 	uint8_t *map = pagoda_map(self->dev.fd, self->handle, PAGODA_MIB);
@@ -280,7 +279,7 @@ TEST_F(slow, faults_wait_for_the_copy)
 	munmap(map, PAGODA_MIB);
 }
 
-/* VRAM of an allocation that is evicted isn't used for another before the copy from it is done. */
+/* VRAM that an evicted allocation leaves isn't written before the copy out of that VRAM is done. */
 TEST_F(slow, sources_stay_until_copied)
 {
 	uint64_t size = self->dev.vram.size / 4, key = pagoda_key(SEED, 77, 0);
@@ -299,7 +298,7 @@ TEST_F(slow, sources_stay_until_copied)
 	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, first, 3, self->syncobj, 1, NULL));
 	ASSERT_EQ(0, pagoda_syncobj_wait(self->dev.fd, self->syncobj, 1, LIMIT));
 	ASSERT_EQ(0, rule_write("queue=paging action=delay us=50000"));
-	/* The second list gets the VRAM that the first list is still copied from, and zeros it. */
+	/* Allocations of @second get VRAM from which those of @first are still copied. */
 	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, second, 3, 0, 0, NULL));
 	for (n = 0; n < 3; n++) {
 		map = pagoda_map(self->dev.fd, first[n], size);
@@ -348,8 +347,8 @@ TEST_F(slow, killed_while_it_moves)
 }
 
 /*
- * Here the GPU overwrites VRAM whose content is discarded, so that nothing in it is zeros by
- * chance: a new allocation there reads as zeros all the same.
+ * The GPU is told to overwrite VRAM whose content is discarded, so that no part of that VRAM is
+ * zeros by chance: a new allocation in that VRAM reads as zeros all the same.
  */
 TEST_F(slow, poisoned_vram_is_zeroed)
 {
@@ -374,8 +373,8 @@ TEST_F(slow, poisoned_vram_is_zeroed)
 }
 
 /*
- * VRAM, as the GPU's debugfs file shows it, has the allocation's content in order, from the address
- * on that ALLOCATION_INFO gives.
+ * The GPU's debugfs file "vram" shows a contiguous allocation's content in linear order, from the
+ * address on that ALLOCATION_INFO gives.
  */
 TEST_F(slow, content_is_in_vram)
 {
@@ -404,15 +403,15 @@ TEST_F(slow, content_is_in_vram)
 	free(content);
 }
 
-/* Returns how many operations the GPU has executed that flush its writes: either kind does so. */
+/* Returns how many READ_PHYSICAL and WRITE_PHYSICAL, which flush its writes, the GPU executed. */
 static unsigned long long flushes(void)
 {
 	return test_executed("READ_PHYSICAL") + test_executed("WRITE_PHYSICAL");
 }
 
 /*
- * When an eviction has copied to system memory an access of the GPU flushes its writes, and the
- * point of EVICT signals after that access.
+ * After the copy to system memory of an eviction the GPU executes an operation that flushes its
+ * writes, and the point of EVICT signals after that operation.
  */
 TEST_F(slow, flushed_before_the_point)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SUBMIT with arguments and handles that are refused; programs that access addresses without a
- * mapping; contexts, VMs, fences and handles that are destroyed or closed while jobs need them;
- * points in any order; and a process that forks.
+ * Arguments and handles that SUBMIT, CONTEXT_CREATE and other calls refuse; programs that access
+ * addresses without a mapping; contexts, VMs, fences and handles that are destroyed or closed while
+ * jobs need them; points in any order; and a process that forks.
  */
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -199,7 +199,7 @@ TEST_F(input, private_is_private)
 				     client_data(&self->client, 0), 0, self->dev.page));
 	prime.handle = handle;
 	EXPECT_REFUSED(EPERM, pagoda_ioctl(self->fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
-	/* MAKE_RESIDENT and EVICT take a private allocation, which has the VM's reservation. */
+	/* MAKE_RESIDENT and EVICT accept a private allocation, whose dma_resv is the VM's. */
 	EXPECT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 	EXPECT_EQ(0, pagoda_evict_wait(self->fd, handle));
 }
@@ -224,7 +224,7 @@ TEST_F(input, closed_and_foreign_handles)
 	EXPECT_EQ(0, submit_lists(&self->client, handle));
 	ASSERT_EQ(0, pagoda_close(self->fd, handle));
 	EXPECT_REFUSED(ENOENT, submit_lists(&self->client, handle));
-	/* Handles of the other client, with numbers that this client doesn't have. */
+	/* @foreign is a handle of the other client, with a number that this client doesn't have. */
 	for (n = 0; n < 20; n++)
 		ASSERT_EQ(0, pagoda_create_vram(self->other, self->dev.page, &foreign));
 	EXPECT_REFUSED(ENOENT, submit_lists(&self->client, foreign));
@@ -291,7 +291,7 @@ TEST_F(input, addresses_that_overflow)
 	FAULT_OF(pagoda_reduce, VIRTIO_PAGODA_REDUCE_SUM, UINT64_MAX, code, code, 0);
 	FAULT_OF(pagoda_branch, -8ull, 4096);
 	FAULT_OF(pagoda_branch, code, -code);
-	/* The faults didn't reach another client: its job runs. */
+	/* The faults didn't affect a context in another VM: its job is executed. */
 	pagoda_store(&self->client.program, self->at, 4);
 	EXPECT_EQ(0, client_run(&self->client, NULL, 0));
 	EXPECT_EQ(4, word_of(self->map));
@@ -300,8 +300,8 @@ TEST_F(input, addresses_that_overflow)
 /* --- what is in use -------------------------------------------------------------------------- */
 
 /*
- * Submits the appended program as a job that waits for @in_point of @in, unless @in is 0, and
- * signals @out_point of @out. The next call submits the same program again.
+ * Submits the commands from client->start on as a job that waits for @in_point of @in, unless @in
+ * is 0, and signals @out_point of @out. The next call submits the same commands again.
  */
 static int submit_between(struct client *client, uint32_t in, uint64_t in_point, uint32_t out,
 			  uint64_t out_point)
@@ -323,8 +323,8 @@ static int submit_between(struct client *client, uint32_t in, uint64_t in_point,
 }
 
 /*
- * A thread that lets the job of client_hang() end once the thread @destroys, which destroys the
- * job's context or VM, sleeps. @asleep: it was seen asleep.
+ * A thread that lets the job of client_hang() end once the thread with number @destroys, which
+ * destroys the job's context and VM, sleeps. @asleep: that thread was seen asleep.
  */
 struct release {
 	pthread_t thread;
@@ -343,8 +343,8 @@ static void *release_run(void *arg)
 }
 
 /*
- * A context is destroyed while a job runs and others are queued behind it, and then its VM, which
- * waits for the job; the points of all jobs signal. submit_test.c does this with a job that hangs.
+ * A context is destroyed while a job runs and others are queued behind that job, then the VM:
+ * VM_DESTROY waits for the running job. The points of all jobs signal.
  */
 TEST_F(input, destroyed_while_it_runs)
 {
@@ -356,9 +356,7 @@ TEST_F(input, destroyed_while_it_runs)
 	ASSERT_EQ(0, client_open(&one, self->fd, 0));
 	ASSERT_EQ(0, client_hang(&one, false));
 	ASSERT_EQ(0, client_hangs(&one));
-	/*
-	 * On a slow machine the running job may time out meanwhile: then SUBMIT answers ECANCELED.
-	 */
+	/* If a slow machine makes the running job exceed its time limit, SUBMIT is refused. */
 	for (n = 0; n < 50 && !ret; n++) {
 		ret = pagoda_submit(self->fd, one.context, 0, 0, NULL, 0, one.syncobj,
 				    one.point + 1);
@@ -382,8 +380,9 @@ TEST_F(input, destroyed_while_it_runs)
 }
 
 /*
- * A fence is destroyed while a queued job will store to its address: the address ends (C139), and
- * the job faults. The handle of an allocation that a queued job lists is closed: the job runs.
+ * A fence is destroyed while a queued job will store to its GPU address: the address is unmapped
+ * (C139), and the job faults. The handle of an allocation that a queued job lists is closed: the
+ * job is executed.
  */
 TEST_F(input, closed_before_it_runs)
 {
@@ -423,7 +422,7 @@ TEST_F(input, closed_before_it_runs)
 
 /* --- points ---------------------------------------------------------------------------------- */
 
-/* Jobs signal points of a timeline, or wait for them, in any order: all waits end. */
+/* Jobs signal points of a timeline, or wait for points, out of order: all waits end. */
 TEST_F(input, points_out_of_order)
 {
 	static const uint64_t points[] = { 5, 3, 4, 4, 1, 6 };
@@ -446,7 +445,7 @@ TEST_F(input, points_out_of_order)
 	EXPECT_EQ(0, client_wait(&self->client));
 }
 
-/* As many jobs as may wait, all for one point. All are executed when it is signalled. */
+/* As many jobs as may wait, all for one point: all are executed when the point is signalled. */
 TEST_F(input, all_wait_for_one)
 {
 	uint32_t in, n, count = DRM_PAGODA_MAX_WAITING_JOBS;
@@ -473,8 +472,8 @@ TEST_F(input, all_wait_for_one)
 /* --- processes ------------------------------------------------------------------------------- */
 
 /*
- * A child that shares the file submits jobs and exits, while all jobs, its own and its parent's,
- * wait for a point: all of them are executed.
+ * A child that shares the file submits jobs and exits, while all jobs, the child's and the
+ * parent's, wait for a point: all are executed when the parent signals the point.
  */
 TEST_F(input, forks_while_jobs_wait)
 {

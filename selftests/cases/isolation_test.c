@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * No client sees content of another client (C200). A first client fills memory of all kinds with
- * SECRET, makes page tables and save areas, and loses all of that in one of several ways (enum
- * way). A second client then gets memory of all kinds, looks at it in several ways (enum sight),
- * and must find zeros. Files that tell of memory, in debugfs and coredumps, are closed to all users
- * but root.
+ * SECRET, and makes page tables and save areas. Then the first client's memory becomes free, or is
+ * taken from that client, in one of several ways (enum way). A second client gets memory of all
+ * kinds, looks at it in several ways (enum sight), and must find zeros. Files that tell of memory,
+ * in debugfs and coredumps, are closed to all users but root.
  */
 #include <sys/stat.h>
 
@@ -12,7 +12,7 @@
 #include "lib/reset_fixture.h"
 
 #define SECRET		0x5ec2e75ec2e75ec2ull
-#define PIECES		7u	/* of an eighth of VRAM: one for each way to look */
+#define PIECES		7u	/* of an eighth of VRAM at most: one for each enum sight */
 #define BINDS		128u	/* each with a page table of its own */
 #define CONTEXTS	8u
 #define ROUNDS		ARRAY_SIZE(vram_kinds)
@@ -20,7 +20,7 @@
 #define ANYWHERE	(PAGODA_IN_VRAM | PAGODA_IN_APERTURE)
 #define SHRINK		"/sys/kernel/debug/ttm/tt_shrink"
 
-/* How the first client's memory becomes free, or is taken from it. */
+/* How the first client's memory becomes free, or is taken from that client. */
 enum way { CLOSED, KILLED, EVICTED, OFFERED, DECOMMITTED, SWAPPED, PRESSED, RESET };
 
 /* How the second client looks at its own memory. */
@@ -58,14 +58,14 @@ struct piece {
 
 /*
  * A client, the first or the second, with two allocations for each number below PIECES: a piece of
- * VRAM, and a piece of system memory at PIECES + number. The number of a piece is the way in which
- * the second client looks at the piece, enum sight.
+ * VRAM in pieces[number], and a piece of system memory in pieces[PIECES + number]. The number is
+ * the enum sight by which the second client looks at both.
  */
 struct owner {
 	struct test_device dev;
 	struct client client;
 	struct piece pieces[2 * PIECES];
-	uint32_t buffer;	/* which GPU and CPU see */
+	uint32_t buffer;	/* allocation that GPU and CPU have mapped */
 	uint64_t *words;
 	uint64_t buffer_at;
 	uint64_t zeros_at;
@@ -86,7 +86,7 @@ static int owner_open(struct owner *owner, uint32_t round)
 		ret = client_open(client, owner->dev.fd, 0);
 	if (ret)
 		return ret;
-	/* In each round the pieces have another size, and so end elsewhere. */
+	/* In each round the size differs, so that pieces end elsewhere. */
 	owner->size = owner->dev.vram.size / 8 - round * owner->dev.page;
 	owner->buffer_at = owner_at(owner, 2 * PIECES);
 	owner->zeros_at = owner_at(owner, 2 * PIECES + 1);
@@ -136,8 +136,8 @@ static int piece_make(struct owner *owner, uint32_t number, const struct kind *k
 }
 
 /*
- * Makes the two pieces of @number. Their kinds vary by @round: over the rounds each kind is looked
- * at in each way.
+ * Makes the two pieces of @number. Their kinds vary by @round, so that over the rounds each kind
+ * has each number.
  */
 static int owner_make(struct owner *owner, uint32_t round, uint32_t number)
 {
@@ -155,8 +155,8 @@ static int piece_bind(struct owner *owner, const struct piece *piece)
 }
 
 /*
- * Has the GPU copy the piece to the buffer if @out, else the buffer to the piece. Only the job
- * makes the piece resident.
+ * Has the GPU copy the piece to the buffer if @out, else the buffer to the piece. The piece needn't
+ * be resident before: the job lists the piece.
  */
 static int gpu_copy(struct owner *owner, const struct piece *piece, bool out)
 {
@@ -171,7 +171,7 @@ static int gpu_copy(struct owner *owner, const struct piece *piece, bool out)
 	return ret;
 }
 
-/* ---- the first client, whose memory it was ------------------------------------------------ */
+/* ---- the first client --------------------------------------------------------------------- */
 
 static int piece_write(struct owner *owner, const struct piece *piece)
 {
@@ -214,7 +214,7 @@ static int owner_spread(struct owner *owner)
 	return ret;
 }
 
-/* Has vgem, if there is such a device, import an allocation of the owner. */
+/* Has vgem, if there is a vgem, import a system piece that isn't ACCESSED_PHYSICALLY. */
 static int owner_share(const struct owner *owner)
 {
 	int vgem = vgem_open(), dma_buf, ret;
@@ -247,7 +247,7 @@ static int owner_write(struct owner *owner, uint32_t round, bool share)
 }
 
 /*
- * Returns 0 if each piece that the CPU can map has its content, or zeros if RECLAIM said that it
+ * Returns 0 if each CPU-visible piece has its content, or zeros if @results says that the content
  * was discarded; else a negative errno.
  */
 static int owner_check(const struct owner *owner, const uint32_t *results)
@@ -313,7 +313,7 @@ static int owner_lose(struct owner *owner, enum way way)
 	return ret;
 }
 
-/* Returns whether the owner keeps its allocations until the second client has looked. */
+/* Returns whether the first client keeps its allocations until the second has looked. */
 static bool stays(enum way way)
 {
 	return way == OFFERED || way == DECOMMITTED || way == SWAPPED || way == PRESSED;
@@ -327,7 +327,7 @@ static int owner_return(const struct owner *owner, enum way way)
 	for (n = 0; n < 2 * PIECES; n++)
 		handles[n] = owner->pieces[n].handle;
 	/*
-	 * RECLAIM brings pieces back to VRAM, but not those evicted here: the CPU is the first to
+	 * RECLAIM doesn't bring back the pieces that are evicted here: the CPU is the first to
 	 * access these.
 	 */
 	if (way == OFFERED)
@@ -338,8 +338,8 @@ static int owner_return(const struct owner *owner, enum way way)
 }
 
 /*
- * Runs in a process of its own: writes to @say after owner_write() and owner_lose(), then waits
- * until @told is closed or the process is killed. Returns the status that the process exits with.
+ * The first client, in a process of its own: writes to @say after owner_write() and owner_lose(),
+ * then waits until the test closes its end of @told or kills the process. Returns the exit status.
  */
 static int victim(enum way way, uint32_t round, int say, int told)
 {
@@ -354,13 +354,13 @@ static int victim(enum way way, uint32_t round, int say, int told)
 		return 1;
 	}
 	test_say(say);
-	/* No byte is ever written to @told: read() returns when the pipe is closed. */
+	/* The test writes nothing to @told: read() returns 0 when the test has closed its end. */
 	while (way == KILLED || read(told, &byte, 1) > 0)
 		pause();
 	return stays(way) && owner_return(&owner, way) ? 2 : 0;
 }
 
-/* ---- the client that looks ---------------------------------------------------------------- */
+/* ---- the second client, which looks -------------------------------------------------------- */
 
 static int look(const uint64_t *words, uint64_t size)
 {
@@ -418,7 +418,7 @@ static int look_sum(struct owner *owner, const struct piece *piece)
 	return ret ? ret : look(owner->words, 8);
 }
 
-/* Reads as a debugger does, through a mapping that no thread has touched. */
+/* Reads by /proc/self/mem, as a debugger does, a mapping that no thread has accessed. */
 static int look_debugger(struct owner *owner, const struct piece *piece)
 {
 	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC), ret;
@@ -433,8 +433,8 @@ static int look_debugger(struct owner *owner, const struct piece *piece)
 }
 
 /*
- * Requests the piece together with more than VRAM can hold. Returns 0 if the request is refused
- * with ENOMEM.
+ * Calls MAKE_RESIDENT for the piece and, together with it, more than VRAM can hold. Returns 0 if
+ * the call is refused with ENOMEM.
  */
 static int ask_too_much(struct owner *owner, const struct piece *piece)
 {
@@ -590,8 +590,8 @@ static bool others_may(const char *path)
 }
 
 /*
- * Waits for coredumps, as one may be made after the fence of the failed job has signalled. Returns
- * their number.
+ * Waits until there is a coredump, at most for TEST_PATIENCE: it may be made after the fence of the
+ * failed job has signalled. Returns the number of coredumps.
  */
 static size_t coredumps(glob_t *found)
 {

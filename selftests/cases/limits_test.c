@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits: how much a client and a user may have at once, the errno of each limit, and that other
- * users still get their share. The user is the real user id of the process that opened the file,
- * whatever ids that user has in a user namespace. Kernel memory for a client is charged to its
- * control group.
+ * Limits: how many VMs, contexts, waiting jobs, files of EVENTS and pinned fences a client or a
+ * user may have at once, and that other users still get their share. The user is the real user id
+ * of the process that opened the file, whatever ids that user has in a user namespace. Kernel
+ * memory for a client is charged to its control group.
  */
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -39,8 +39,8 @@ FIXTURE_TEARDOWN(limits)
 }
 
 /*
- * Makes VMs of a client until a VM is refused, and sets *@error to the refusal's negative errno.
- * Returns the number of VMs made.
+ * Makes VMs of a client until a VM is refused, or there are MAX_SPACES. Sets *@error to the
+ * refusal's negative errno, else 0. Returns the number of VMs made.
  */
 static uint32_t take_vms(int fd, int *error)
 {
@@ -78,8 +78,8 @@ static uint32_t take_share(int *error)
 }
 
 /*
- * Starts a child that makes VMs as user @uid until one is refused with @expected, says so, and
- * keeps them until it is killed. Returns its pid.
+ * Starts a child that, as user @uid, makes VMs by take_share(), calls test_say() if the last
+ * refusal is @expected, and keeps the VMs until it is killed. Returns the child's pid.
  */
 static pid_t greedy_user(struct __test_metadata *_metadata, uid_t uid, int expected, int *pipe_end)
 {
@@ -88,7 +88,7 @@ static pid_t greedy_user(struct __test_metadata *_metadata, uid_t uid, int expec
 
 	if (pid)
 		return pid;
-	/* The limits are of the real id. Files are opened with the effective id, still root's. */
+	/* Limits go by the real id. Files are opened with the effective id, which is root's. */
 	if (setresuid(uid, -1, -1))
 		_exit(1);
 	if (!take_share(&error) || error != expected)
@@ -121,8 +121,8 @@ TEST_F(limits, vms_of_a_client)
 }
 
 /*
- * A user gets half of the address spaces that others leave, in however many files; other users
- * still get theirs, and all have come back when the user's process has ended.
+ * A user gets half of the address spaces that others leave, in however many files. Other users
+ * still get address spaces, and a user's are free again when the user's process has ended.
  */
 TEST_F(limits, vms_of_a_user)
 {
@@ -153,8 +153,9 @@ static int write_file(const char *path, const char *text)
 }
 
 /*
- * The child of mapped_child(): as user ANN enters a new user namespace, takes the id @uid of it,
- * and makes VMs until ENOSPC. @first: some must be made, else none, as ANN's share is used up.
+ * The child of mapped_child(): as user ANN enters a new user namespace, takes the namespace's id
+ * @uid, and makes VMs until ENOSPC. @first: at least a VM must be made; else none, as ANN's share
+ * is used up.
  */
 static void mapped_user(int pipe_end, int heard, uid_t uid, bool first)
 {
@@ -247,7 +248,7 @@ static int submit_behind(struct client *client, uint32_t syncobj, uint64_t point
 	return pagoda_submit_args(client->fd, &args);
 }
 
-/* Jobs count as waiting until they have gone on or their context is destroyed. */
+/* Jobs count as waiting until the point they wait for signals, or their context is destroyed. */
 TEST_F(limits, waiting_jobs)
 {
 	struct client client;
@@ -275,7 +276,7 @@ TEST_F(limits, waiting_jobs)
 	munmap(client.program.memory, CODE_SIZE);
 }
 
-/* Files of EVENTS outlive the DRM file, and count until they are closed. */
+/* Files of EVENTS outlive the DRM file, and count for the user until they are closed. */
 TEST_F(limits, event_files)
 {
 	enum { files = DRM_PAGODA_MAX_USER_EVENT_FILES, each = DRM_PAGODA_MAX_EVENT_FILES };
@@ -300,8 +301,8 @@ TEST_F(limits, event_files)
 }
 
 /*
- * A fence that an eventfd or a thread waits for is pinned, up to a limit for each client. At the
- * limit a wait for another fence is refused.
+ * A fence is pinned while a FENCE_WAIT, with or without an eventfd, waits for it. At the client's
+ * limit a wait for a fence that isn't pinned is refused.
  */
 TEST_F(limits, pinned_fences)
 {
@@ -320,7 +321,7 @@ TEST_F(limits, pinned_fences)
 	EXPECT_EQ(-EDQUOT, ret);
 	EXPECT_EQ(DRM_PAGODA_MAX_PINNED_FENCES, count);
 	EXPECT_REFUSED(EDQUOT, pagoda_fence_wait(self->fd, free, 1, 1));
-	/* A pinned fence may be waited for again. When it has its value another can be pinned. */
+	/* A pinned fence may be waited for again. FENCE_SIGNAL, too, pins a fence for a moment. */
 	EXPECT_REFUSED(ETIME, pagoda_fence_wait(self->fd, free + 1, 1, 1));
 	EXPECT_EQ(0, pagoda_fence_signal(self->fd, free + 1, 1));
 	do {

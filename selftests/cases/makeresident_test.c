@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Residency lists and paging queues: counts, values, bytes_to_trim, flags and refusals of
- * MAKE_RESIDENT and EVICT, and jobs that find the list resident, as WDDM has it.
+ * MAKE_RESIDENT and EVICT, and jobs that find all of the list resident.
  */
 #include "lib/pagoda_prime.h"
 #include "lib/submit_client.h"
@@ -131,14 +131,14 @@ TEST_F(list, as_often_out_as_in)
 	EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, self->bos[0]));
 	PAGODA_PROVES(C154);
 	EXPECT_EQ(0, list_check(self, 0));
-	/* EVICT takes all of its entries from the list or none. */
+	/* EVICT takes one from the counts of all of its entries, or changes no count. */
 	EXPECT_REFUSED(ENOENT, list_evict(self, 0, 2));
 	EXPECT_EQ(4, pagoda_list_count(self->fd, self->bos[1]));
 }
 
 /*
- * MAKE_RESIDENT counts allocations that are resident already as any others, and refuses a list with
- * a wrong entry without a change of counts.
+ * MAKE_RESIDENT adds one to the counts of allocations that are resident already, too, and a call
+ * that is refused for a wrong entry changes no count.
  */
 TEST_F(list, again_when_resident)
 {
@@ -161,11 +161,11 @@ TEST_F(list, again_when_resident)
 	EXPECT_REFUSED(ENOENT, pagoda_make_resident(self->fd, twice, 3, 0, 0, NULL));
 	for (n = 0; n < 3; n++)
 		EXPECT_EQ(5, pagoda_list_count(self->fd, self->bos[n]));
-	/* Now the request has an allocation that isn't on the list yet. */
+	/* The next call has an allocation that isn't on the list yet. */
 	ASSERT_EQ(0, list_make(self, 0, 4));
 	for (n = 0; n < 4; n++)
 		EXPECT_EQ(n < 3 ? 6 : 1, pagoda_list_count(self->fd, self->bos[n]));
-	/* Now one of the request's allocations was taken off the list, and so was evicted. */
+	/* MAKE_RESIDENT brings back an allocation that EVICT took off the list and evicted. */
 	ASSERT_EQ(0, list_evict(self, 3, 1));
 	EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, self->bos[3]));
 	ASSERT_EQ(0, list_make(self, 0, 4));
@@ -192,7 +192,7 @@ TEST_F(list, closing_drops_counts)
 	EXPECT_EQ(3, pagoda_list_count(self->fd, self->bos[1]));
 }
 
-/* Requests without a queue change no counts, and don't evict what is on the list. */
+/* MAKE_RESIDENT and EVICT without a paging queue change no counts and evict nothing on the list. */
 TEST_F(list, calls_without_a_queue)
 {
 	ASSERT_EQ(0, list_create(self, 2));
@@ -321,7 +321,7 @@ TEST_F(list, until_it_is_necessary)
 		EXPECT_EQ(0, list_check(self, n));
 }
 
-/* With NOT_WRITTEN_TO allocations that weren't written leave VRAM uncopied, with their content. */
+/* EVICT with NOT_WRITTEN_TO evicts unwritten allocations without a copy; the content is kept. */
 TEST_F(list, unwritten_is_not_copied)
 {
 	struct drm_pagoda_stats before, after;
@@ -341,7 +341,7 @@ TEST_F(list, unwritten_is_not_copied)
 	}
 	ASSERT_EQ(0, list_make(self, 0, 2));
 	EXPECT_EQ(0, list_check(self, 0));
-	/* NOT_WRITTEN_TO isn't about the CPU: what the CPU wrote isn't lost. */
+	/* NOT_WRITTEN_TO says nothing about the CPU: what the CPU wrote isn't lost. */
 	map = pagoda_map(self->fd, self->bos[1], self->size);
 	ASSERT_NE(NULL, map);
 	pagoda_fill(map, pagoda_key(SEED, 2, 0), 0, self->size);
@@ -352,8 +352,8 @@ TEST_F(list, unwritten_is_not_copied)
 }
 
 /*
- * Maps an allocation read-only and reads all of it; with @move the mapping then goes to another
- * address. Returns the mapping, or NULL.
+ * Maps an allocation read-only and reads a byte of each 64; with @move then moves the mapping to
+ * another address. Returns the mapping, or NULL.
  */
 static uint8_t *map_to_read(int fd, uint32_t handle, uint64_t size, bool move)
 {
@@ -375,8 +375,8 @@ static uint8_t *map_to_read(int fd, uint32_t handle, uint64_t size, bool move)
 }
 
 /*
- * A mapping is read-only while reads fill in its page-table entries, and is made writable only
- * then: EVICT with NOT_WRITTEN_TO doesn't lose what the CPU writes through it.
+ * A CPU mapping is read-only while reads fill in its page-table entries, and is made writable after
+ * that: EVICT with NOT_WRITTEN_TO doesn't lose what the CPU writes through the mapping.
  */
 TEST_F(list, written_by_a_mapping_that_was_to_read)
 {
@@ -388,8 +388,8 @@ TEST_F(list, written_by_a_mapping_that_was_to_read)
 		uint64_t key = pagoda_key(SEED, 3, n);
 
 		/*
-		 * The EVICT has NOT_WRITTEN_TO, so that the second MAKE_RESIDENT keeps the system
-		 * pages.
+		 * The EVICT has NOT_WRITTEN_TO, so that the second MAKE_RESIDENT may keep the
+		 * system pages.
 		 */
 		ASSERT_EQ(0, list_make(self, 0, 2));
 		ASSERT_EQ(0, list_evict_with(self, 0, 2, DRM_PAGODA_EVICT_NOT_WRITTEN_TO));
@@ -458,7 +458,7 @@ TEST_F(list, bytes_to_trim)
 	EXPECT_EQ(0, value);
 	for (n = 0; n < 20; n++)
 		EXPECT_EQ(n < 12 ? 1 : 0, pagoda_list_count(self->fd, self->bos[n]));
-	/* When @trim bytes are taken from the list the same request is accepted. */
+	/* When EVICT has taken @trim bytes from the list the same call is accepted. */
 	ASSERT_EQ(0, list_evict(self, 0, (trim + self->size - 1) / self->size));
 	ASSERT_EQ(0, pagoda_list_add(self->fd, self->queue, self->bos + 11, 9, 0, &value, &trim));
 	EXPECT_EQ(0, trim);
@@ -515,9 +515,7 @@ TEST_F(list, cant_trim_further)
 
 /* --- work ------------------------------------------------------------------------------------ */
 
-/*
- * Runs a job that adds @add to the first word of each of @count allocations, which it doesn't list.
- */
+/* Runs a job, without entries, that adds @add to the first word of each of @count allocations. */
 static int list_job(struct client *client, uint32_t count, uint64_t add)
 {
 	uint32_t n;
@@ -551,8 +549,8 @@ TEST_F(list, resident_when_executed)
 	ASSERT_EQ(0, list_make(self, 0, 8));
 	for (round = 1; round < 12 && (round < 3 || pagoda_now() < end); round++) {
 		/*
-		 * Twelve others come to VRAM, which has sixteen places: some of the list's eight
-		 * leave.
+		 * Twelve others come to VRAM, which has room for sixteen at most: some of the
+		 * list's eight leave.
 		 */
 		ASSERT_EQ(0, pagoda_make_resident(self->fd, self->bos + 8, 12, 0, 0, NULL));
 		PAGODA_PROVES(C152);
@@ -672,7 +670,7 @@ TEST_F(list, destroyed_queue)
 	EXPECT_REFUSED(ENOENT, make_args(self->fd, self->queue, 0, self->bos[0]));
 }
 
-/* A file is closed while its paging queue has requests: all memory becomes free. */
+/* A client's file is closed while requests may be queued: all VRAM of the client becomes free. */
 TEST_F(list, closed_while_queued)
 {
 	uint32_t queue, timeline, bos[12], n, round;

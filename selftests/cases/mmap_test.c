@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU mappings of allocations in every place, while they move, and with every kind of access: by
- * threads, debuggers, system calls and child processes. Where the CPU reaches a part of VRAM or
- * none, a page fault brings an allocation to where the CPU reaches it. The tests are for all such
- * devices; what depends on the visible part of VRAM asks for its size.
+ * CPU mappings of allocations in every place and while allocations move, and accesses to mappings
+ * by threads, debuggers, system calls and child processes. Where the CPU reaches a part of VRAM or
+ * none, a page fault brings an allocation to where the CPU reaches it. The tests run on devices
+ * with any visible part of VRAM, and ask for its size.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -131,8 +131,8 @@ TEST_F(map, faults_bring_it_into_view)
 }
 
 /*
- * An allocation without CPU_VISIBLE can be mapped if the aperture supports it: a CPU access moves
- * it to system memory. Otherwise mmap() is refused.
+ * An allocation without CPU_VISIBLE can be mapped if it is supported in the aperture: a CPU access
+ * moves it to system memory. Otherwise ALLOCATION_MMAP_OFFSET answers EACCES.
  */
 TEST_F(map, shown_in_system_memory_only)
 {
@@ -166,7 +166,7 @@ TEST_F(map, shown_in_system_memory_only)
 
 /* --- while it moves ---------------------------------------------------------------------- */
 
-/* A thread writes, and reads back the words it wrote, while another moves the allocation. */
+/* The test's thread writes words and reads them back while another thread moves the allocation. */
 TEST_F(map, survives_moves)
 {
 	struct test_mover mover = { .fd = self->fd, .handle = self->handle };
@@ -236,7 +236,7 @@ static int mem_open(void)
 TEST_F(map, debugger_access)
 {
 	uint64_t key = pagoda_key(SEED, 1, 1), other = pagoda_key(SEED, 1, 2);
-	/* The range begins and ends within pages, at odd offsets. */
+	/* The range begins 3 bytes before the end of a page, and ends 8 bytes into another page. */
 	uint64_t offset = self->dev.page - 3, length = 2 * self->dev.page + 11;
 	uint8_t buffer[3 * 4096 + 64];
 	int mem = mem_open(), resident;
@@ -313,7 +313,7 @@ TEST_F(map, moved_and_cut)
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, self->handle));
 	EXPECT_EQ(-1, pagoda_check(moved, key, 0, size));
 
-	/* Five pages are unmapped: what is left of the mapping shows the content after a move. */
+	/* After munmap() of five pages the rest of the mapping still shows the content. */
 	ASSERT_EQ(0, munmap(moved + 10 * page, 5 * page));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, self->handle));
 	EXPECT_EQ(-1, pagoda_check(moved, key, 0, 10 * page));
@@ -329,7 +329,7 @@ TEST_F(map, part_of_it)
 	ASSERT_EQ(0, pagoda_mmap_offset(self->fd, self->handle, &offset));
 	part = mmap(NULL, 3 * page, PROT_READ, MAP_SHARED, self->fd, offset + 7 * page);
 	if (part == MAP_FAILED) {
-		/* A driver may map whole allocations only, but then mmap() has to refuse a part. */
+		/* mmap() of a part may be refused, but only with EINVAL. */
 		EXPECT_EQ(EINVAL, errno);
 		return;
 	}
@@ -367,7 +367,7 @@ TEST_F(map, refused_mappings)
 				   offset));
 }
 
-/* The kernel itself accesses the mapping, for write() and read() of a pipe, and takes faults. */
+/* The kernel accesses the mapping, for write() and read() of a pipe, and may take page faults. */
 TEST_F(map, kernel_reads_and_writes)
 {
 	uint64_t key = pagoda_key(SEED, 6, 0);

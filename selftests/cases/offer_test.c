@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offered content and residency priorities: which allocation leaves VRAM first, what is left of its
- * content, and which requests are refused while an allocation is offered.
+ * Offers and residency priorities: which allocation leaves VRAM first, when offered content is kept
+ * or becomes zeros, and which calls are refused while an allocation is offered.
  */
 #include <setjmp.h>
 
@@ -9,7 +9,7 @@
 #include "lib/submit_client.h"
 
 #define SEED		41
-#define PIECES		16u	/* fill VRAM */
+#define PIECES		16u	/* allocations that fill VRAM */
 #define LOW		DRM_PAGODA_OFFER_LOW
 #define NORMAL		DRM_PAGODA_OFFER_NORMAL
 #define HIGH		DRM_PAGODA_OFFER_HIGH
@@ -105,7 +105,7 @@ static bool in_vram(int fd, uint32_t handle)
 	return pagoda_where(fd, handle) == DRM_PAGODA_SEGMENT_VRAM;
 }
 
-/* Creates allocations in VRAM only and makes them resident one by one: handles[0] is the oldest. */
+/* Creates allocations for VRAM only and makes them resident one by one, handles[0] first. */
 static int fill_vram(int fd, uint64_t size, uint32_t *handles, uint32_t count)
 {
 	uint32_t n;
@@ -162,8 +162,8 @@ TEST_F(offer, by_priority)
 		ASSERT_EQ(0, pagoda_set_priority(self->fd, self->pieces[n], n < 6 ? priorities[n] :
 						 DRM_PAGODA_RESIDENCY_MAXIMUM));
 	/*
-	 * Two halves of a piece take the room that is left. If there is less, they evict the
-	 * allocation that is expected first, and the loop begins with the second.
+	 * Two allocations of half a piece take the room that is left in VRAM. If they find too
+	 * little they evict expected[0], and the loop begins with expected[1].
 	 */
 	who_leaves(self->fd, self->size / 2, self->pieces, 0);
 	who_leaves(self->fd, self->size / 2, self->pieces, 0);
@@ -225,8 +225,8 @@ TEST_F(offer, ok_or_discarded)
 }
 
 /*
- * A discarded allocation that was resident is in VRAM again after RECLAIM, and reads as zeros
- * there: none of its old bytes is seen.
+ * An allocation that was resident when it was offered, and whose content was discarded, is in VRAM
+ * again after RECLAIM, and reads as zeros.
  */
 TEST_F(offer, comes_back)
 {
@@ -264,7 +264,7 @@ static int offer_prepared(int fd, const uint32_t *handle)
 	return ret;
 }
 
-/* A job finds the content of an allocation that was offered after SUBMIT. */
+/* A job finds the content of an allocation that was offered after the job was prepared. */
 TEST_F(offer, after_earlier_work)
 {
 	uint32_t listed[2], n, round;
@@ -333,7 +333,7 @@ TEST_F(offer, not_used_meanwhile)
 	EXPECT_REFUSED(EALREADY, pagoda_offer(self->fd, &handle, 1, HIGH, 0));
 	EXPECT_EQ(DRM_PAGODA_RECLAIM_OK, pagoda_reclaim_one(self->fd, handle));
 	EXPECT_REFUSED(EINVAL, pagoda_reclaim_one(self->fd, handle));
-	/* After RECLAIM the old mapping shows the content again. */
+	/* After RECLAIM the CPU mapping from before the offer shows the content again. */
 	EXPECT_EQ(-1, pagoda_check(map, pagoda_key(SEED, 4, 0), 0, size));
 	EXPECT_EQ(0, pagoda_submit(self->fd, client.context, 0, 0, &handle, 1, 0, 0));
 	/* An exported allocation can't be offered: importers don't know of offers. */

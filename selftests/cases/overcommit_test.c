@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Jobs that use more memory than VRAM has: in one VM and in many, with private and with shared
- * allocations, submitted by threads at the same time. The GPU finds what it wrote, and so does the
- * CPU, byte by byte.
+ * Jobs that use more memory than VRAM has: in one VM, or in several VMs with a thread for each, and
+ * with private and with shared allocations. The GPU and the CPU find what the GPU wrote, word by
+ * word.
  */
 #include <pthread.h>
 
@@ -196,8 +196,8 @@ static int bind_far(struct client *client, uint32_t handle, uint32_t count)
 }
 
 /*
- * One VM with more than VRAM has: allocations that the aperture supports, too, leave room in VRAM
- * for others and for page tables, so that all jobs are executed.
+ * One VM whose allocations exceed VRAM together: as they are supported in the aperture, too, they
+ * leave VRAM for others and for page tables, so that all jobs are executed.
  */
 TEST_F(over, one_vm)
 {
@@ -226,9 +226,9 @@ static int context_is(const struct client *client)
 }
 
 /*
- * Runs an empty job. Returns 0 if the job was executed, -ENOMEM if it was refused or, with
- * test_defers_jobs(), accepted but not prepared: that banned its context, and @client gets a new
- * one.
+ * Runs an empty job. Returns 0 if the job was executed, or the errno of the refusal. With
+ * test_defers_jobs(), a job that can't be prepared bans its context: then returns -ENOMEM, and
+ * @client has a new context.
  */
 static int job_refused(struct client *client)
 {
@@ -248,8 +248,8 @@ static int job_refused(struct client *client)
 }
 
 /*
- * One VM with more than VRAM has, which only VRAM supports: jobs are refused, but VM_BINDs aren't,
- * and the context isn't banned.
+ * One VM whose allocations, supported in VRAM only, exceed VRAM together: jobs are refused, which
+ * bans no context without test_defers_jobs(), and VM_BINDs aren't refused.
  */
 TEST_F(over, one_vm_of_vram_only)
 {
@@ -274,7 +274,7 @@ TEST_F(over, one_vm_of_vram_only)
 	worker_close(&worker);
 }
 
-/* Each VM fits into VRAM, but all together don't: jobs of one evict allocations of the others. */
+/* Each VM fits into VRAM, but all together don't: jobs of a VM evict allocations of other VMs. */
 TEST_F(over, many_vms)
 {
 	uint32_t vms = variant->percent > 200 ? MOST_CLIENTS : MOST_CLIENTS / 2, n;
@@ -301,8 +301,8 @@ TEST_F(over, many_vms)
 #define SHARERS		3u
 
 /*
- * A thread's VM, in which all shared allocations are bound. The thread's jobs fill part @number of
- * each; @values[n] is what the last of them filled the part of allocation n with.
+ * A thread's VM, in which all shared allocations are bound. Each of the thread's jobs fills part
+ * @number of three of these allocations; @values[n]: word of that part of allocation n
  */
 struct sharer {
 	pthread_t thread;

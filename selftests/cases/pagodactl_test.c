@@ -19,7 +19,7 @@
 #define NOBODY		65534
 #define NOT_THERE	UINT64_MAX
 
-/* Pages of an allocation that is found by its size: no other has as many. */
+/* Pages of an allocation that is found by its size: no other allocation has as many. */
 #define ODD_PAGES	37
 
 FIXTURE(pagodactl) {
@@ -63,10 +63,7 @@ enum as {
 	WITHOUT_DEBUGFS,
 };
 
-/*
- * Stores the path of pagodactl: beside this program where both were built, else in /bin, where
- * tests have it.
- */
+/* Stores the path of pagodactl in the folder of this program, or if not there /bin/pagodactl. */
 static void find_program(char *path, size_t size)
 {
 	char self[PATH_MAX] = "";
@@ -219,9 +216,7 @@ static uint64_t number(const char *at, const char *key)
 	return value;
 }
 
-/*
- * Returns where the next @key with the number @value is that isn't the last of its object, or NULL.
- */
+/* Returns where the next @key is that has the number @value and a comma behind it, or NULL. */
 static const char *find_number(const char *at, const char *key, uint64_t value)
 {
 	char pattern[64];
@@ -253,7 +248,7 @@ static int make(int fd, uint64_t size, uint32_t supported, bool resident, uint32
 		return -errno;
 	pagoda_fill(map, *handle, 0, size);
 	munmap(map, size);
-	/* Wherever the CPU wrote the content, it is in system memory then. */
+	/* After EVICT the content is in system memory, wherever the CPU wrote it. */
 	ret = pagoda_evict_wait(fd, *handle);
 	return ret || !resident ? ret : pagoda_make_resident_wait(fd, *handle);
 }
@@ -271,8 +266,8 @@ static int64_t check(int fd, uint64_t size, uint32_t handle)
 /* ---- top ------------------------------------------------------------------------ */
 
 /*
- * Stores the row that `top` has to print for a segment of this process; with @traffic it ends with
- * copies, evictions and engine time.
+ * Stores the row that `top` has to print for a segment of this process's client; with @traffic the
+ * row ends with bytes paged in and out, evictions and engine time.
  */
 static void expected_row(char *row, size_t size, const struct pagoda_fdinfo *info,
 			 const char *name, const struct pagoda_fdinfo_segment *segment,
@@ -361,7 +356,7 @@ TEST_F(pagodactl, top_as_json)
 	EXPECT_EQ(0, number(segment, "over"));
 	segment = find_text(mine, "name", "system");
 	EXPECT_EQ(2 * self->size, number(segment, "total"));
-	/* The evicted allocation is resident there, and the kept copy of the one in VRAM. */
+	/* "system" has the evicted allocation, and the kept copy of the allocation in VRAM. */
 	EXPECT_EQ(3 * self->size, number(segment, "resident"));
 }
 
@@ -441,7 +436,7 @@ TEST_F(pagodactl, trim_evicts)
 	EXPECT_EQ(self->size, vram->spilled);
 	EXPECT_EQ(before.evictions + 1, self->info.evictions);
 	EXPECT_EQ(before.paged_out + self->size, self->info.paged_out);
-	/* If more is asked for than is there, all that VRAM still has is evicted. */
+	/* If trim asks for more bytes than VRAM has, all allocations left in VRAM are evicted. */
 	snprintf(words, sizeof(words), "trim /dev/dri/%s 1G", self->node);
 	ASSERT_EQ(0, run(words, AS_IS, self->text)) TH_LOG("%s", self->text);
 	snprintf(words, sizeof(words), "%s: %llu bytes evicted of %llu\n", self->node,
@@ -529,7 +524,7 @@ static uint64_t id_of(uint64_t size, char *text)
 
 /*
  * Returns the bytes of finished copies to VRAM, or by virtual addresses in any direction, in a
- * journal's lines of JSON; NOT_THERE if a line is about another allocation than @id.
+ * journal's lines of JSON; NOT_THERE if a line isn't JSON or about another allocation than @id.
  */
 static uint64_t copied(char *text, uint64_t id)
 {
@@ -584,7 +579,7 @@ TEST_F(pagodactl, journal_decodes)
 	EXPECT_EQ(0, strcmp("", self->text));
 }
 
-/* Reads lines from @output. Returns whether one with @text comes before the output ends. */
+/* Reads lines from @output until a line has @text. Returns false if the output ends before. */
 static bool comes(int output, const char *text)
 {
 	char line[512];
@@ -669,8 +664,8 @@ TEST_F(pagodactl, says_what_is_missing)
 }
 
 /*
- * Without debugfs `top` works, `ls` leaves out the allocations, `journal` and `trim` fail, and all
- * three say why.
+ * Without debugfs `top` works, `ls` leaves out the allocations, and `journal` and `trim` fail;
+ * `ls`, `journal` and `trim` say why.
  */
 TEST_F(pagodactl, needs_debugfs_for_some)
 {

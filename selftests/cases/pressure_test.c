@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shortage of memory: what clients keep in system memory is swapped out and comes back with its
- * content; a client that wants more than there is gets ENOMEM, or SIGBUS at a CPU access, and no
- * process is killed for it. The tests use up all memory, and are skipped where there is much.
+ * Shortage of memory: allocations in system memory are swapped out and come back with their
+ * content; a client that asks for more memory than there is gets ENOMEM, or SIGBUS at a CPU access,
+ * and no process is killed. The tests use up all memory, and are skipped on machines with much.
  */
 #include <setjmp.h>
 #include <sys/swap.h>
@@ -13,7 +13,7 @@
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define PIECE		(8 * PAGODA_MIB)
 #define SMALL		(PAGODA_MIB / 4)
-#define MOST		512u	/* pieces */
+#define MOST		512u	/* pieces of a hoard */
 #define STRANGER	(50 * PAGODA_MIB)
 #define CLIENTS		4
 
@@ -24,7 +24,7 @@ static void on_bus_error(int number)
 	siglongjmp(bus_error, number);
 }
 
-/* Returns the number behind @name in a file of /proc; 0 if it isn't there. */
+/* Returns the number in the last line that begins with @name in a file of /proc; 0 if none does. */
 static uint64_t number_of(const char *path, const char *name)
 {
 	FILE *file = fopen(path, "r");
@@ -49,7 +49,7 @@ static uint64_t bytes(const char *name)
 	return number_of("/proc/meminfo", name) * PAGODA_KIB;
 }
 
-/* ---- a process that has nothing to do with it -------------------------------------------- */
+/* ---- a process that doesn't use the GPU --------------------------------------------------- */
 
 struct stranger {
 	pid_t pid;
@@ -97,7 +97,7 @@ static int stranger_end(struct stranger *stranger)
 	return test_child_status(stranger->pid);
 }
 
-/* ---- a client that has a lot -------------------------------------------------------------- */
+/* ---- a client that takes much memory ------------------------------------------------------ */
 
 struct hoard {
 	int fd;
@@ -118,7 +118,7 @@ static uint64_t hoard_key(const struct hoard *hoard, uint32_t n)
 	return pagoda_key(SEED, hoard->id, n);
 }
 
-/* Creates a piece. Every other one is CACHED, for which TTM gets its pages in another way. */
+/* Creates a piece. Every second piece is CACHED: TTM gets the pages of those in another way. */
 static int hoard_create(struct hoard *hoard, uint32_t supported)
 {
 	uint32_t flags = CPU | (hoard->count % 2 ? DRM_PAGODA_ALLOCATION_CACHED : 0);
@@ -150,7 +150,7 @@ static int hoard_add(struct hoard *hoard, uint32_t supported)
 	return 0;
 }
 
-/* Adds pieces until one is refused or @bytes are used. Returns the errno of the refusal, or 0. */
+/* Adds pieces of @bytes in all, or until a piece is refused. Returns 0 or the refusal's errno. */
 static int hoard_fill(struct hoard *hoard, uint32_t supported, uint64_t bytes)
 {
 	int ret = 0;
@@ -182,8 +182,8 @@ static int hoard_check(const struct hoard *hoard)
 }
 
 /*
- * Closes the last @count pieces and waits until the machine has half of their memory back, as other
- * processes may take some: it comes when the device is done with it. Returns whether it came.
+ * Closes the last @count pieces and waits, at most for TEST_PATIENCE, until half of their memory is
+ * available, as other processes may take some of it. Returns whether that half is available.
  */
 static bool hoard_drop(struct hoard *hoard, uint32_t count)
 {
@@ -268,7 +268,7 @@ TEST_F(pressure, comes_back)
 	EXPECT_LT(out, event("pswpout"));
 	EXPECT_EQ(-1, hoard_check(&self->hoard));
 	EXPECT_LT(in, event("pswpin"));
-	/* MAKE_RESIDENT brings them back, too, without a CPU access first. */
+	/* MAKE_RESIDENT brings swapped pieces back, too, without a CPU access first. */
 	for (n = 0; n < self->hoard.count; n++)
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->hoard.fd, self->hoard.handles[n]));
 	EXPECT_EQ(-1, hoard_check(&self->hoard));
@@ -309,7 +309,7 @@ TEST_F(pressure, too_much_is_an_errno)
 	close(small.fd);
 
 	had = self->hoard.count;
-	/* Half of fewer pieces wouldn't be enough memory to check the pieces in VRAM. */
+	/* With fewer pieces, half of them wouldn't make room to check the pieces in VRAM. */
 	ASSERT_LE(4, had);
 	EXPECT_TRUE(hoard_drop(&self->hoard, had / 2));
 	/* To be checked, pieces may have to move from VRAM to system memory, which has room now. */
@@ -348,9 +348,9 @@ TEST_F(pressure, too_much_is_a_signal)
 }
 
 /*
- * Runs in a process of its own: takes what memory it gets, writes to @say, and keeps all of it
- * until @told is closed. Returns the exit status: 0 if it was refused with ENOMEM and its content
- * is right.
+ * Runs in a process of its own: adds pieces until a piece is refused, writes to @say, and keeps the
+ * pieces until the test closes @told. Returns the exit status: 0 if the refusal was ENOMEM and the
+ * content of the pieces is right.
  */
 static int greedy(uint64_t id, uint64_t all, int say, int told)
 {
@@ -361,7 +361,7 @@ static int greedy(uint64_t id, uint64_t all, int say, int told)
 	if (!ret)
 		ret = hoard_fill(&hoard, PAGODA_IN_APERTURE, all);
 	test_say(say);
-	/* Holds its memory until all are refused: none gets what another one gave back. */
+	/* All processes keep their memory until all are refused: none gets what another freed. */
 	while (read(told, &byte, 1) > 0)
 		;
 	if (ret != -ENOMEM)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Sharing: memory of vgem and udmabuf that the GPU uses, allocations that vgem and other clients
- * use, fences in dma-bufs, DRM's global names, and the end of all of these: by a kill, and in any
- * order.
+ * use, fences in dma-bufs, DRM's global names, clients that are killed, and handles, dma-bufs and
+ * mappings that are closed in any order.
  */
 #include "lib/pagoda_prime.h"
 #include "lib/submit_client.h"
@@ -28,7 +28,7 @@ static int client_map(struct client *client, uint32_t which, uint32_t handle, ui
 			       size);
 }
 
-/* Submits the appended program as client_submit() does, with flags for the listed allocations. */
+/* Submits the appended commands as client_submit() does, with flags for the listed allocations. */
 static int share_submit(struct client *client, const struct drm_pagoda_submit_entry *entries,
 			uint32_t count)
 {
@@ -55,8 +55,8 @@ static int share_submit(struct client *client, const struct drm_pagoda_submit_en
 }
 
 /*
- * Runs the appended program as a job that lists @handle with @flags. Returns 0, -ECANCELED if
- * CONTEXT_STATE tells of a failure afterwards, or another negative errno.
+ * Runs the appended commands as a job that lists @handle with @flags. Returns 0, -ECANCELED if
+ * CONTEXT_STATE then tells of a failure, or another negative errno.
  */
 static int share_run(struct client *client, uint32_t handle, uint32_t flags)
 {
@@ -98,7 +98,8 @@ FIXTURE_SETUP(prime)
 }
 
 /*
- * Closes the files; then no memory is in use that wasn't before, whatever handles a test left open.
+ * Closes the files: then as much VRAM and aperture is in use as before the test, whatever handles
+ * the test left open.
  */
 FIXTURE_TEARDOWN(prime)
 {
@@ -110,11 +111,11 @@ FIXTURE_TEARDOWN(prime)
 	close(self->other);
 }
 
-/* --- memory of others ------------------------------------------------------------------------- */
+/* --- memory of other exporters ---------------------------------------------------------------- */
 
 /*
  * Imports @dma_buf. In three rounds, with an eviction after each, a job finds what the CPU wrote to
- * each page through the dma-buf, and the CPU finds there what the job wrote.
+ * each page of the dma-buf, and the CPU finds in the dma-buf what the job wrote.
  */
 static void import_works(struct __test_metadata *_metadata, struct _test_data_prime *self,
 			 int dma_buf)
@@ -167,7 +168,7 @@ TEST_F(prime, udmabuf)
 	ASSERT_LE(0, dma_buf);
 	import_works(_metadata, self, dma_buf);
 	EXPECT_EQ(3, map[self->size / 8 - 1]);
-	/* A mapping through the GPU's file shows the same memory. */
+	/* A CPU mapping of the allocation shows the same memory. */
 	ASSERT_EQ(0, prime_import(self->fd, dma_buf, &handle));
 	through = pagoda_map(self->fd, handle, self->size);
 	ASSERT_NE(NULL, through);
@@ -219,8 +220,8 @@ TEST_F(prime, import_is_exported)
 /* --- allocations that others use ------------------------------------------------------------- */
 
 /*
- * An import of the client's own dma-buf gives the handle that it has, an import by another client a
- * handle of the same allocation, with the same content, whatever segments are supported.
+ * An import of the client's own dma-buf gives the handle that the client has, an import by another
+ * client a handle of the same allocation, with the same content, whatever segments are supported.
  */
 TEST_F(prime, self_import)
 {
@@ -259,8 +260,8 @@ TEST_F(prime, self_import)
 }
 
 /*
- * vgem can't be told of moves, so its import pins the allocation in system memory. The GPU uses it
- * there, and in VRAM again when the import is closed.
+ * vgem can't be told of moves, so its import pins the allocation in system memory, where the GPU
+ * uses it, too. When vgem's handle is closed the allocation can be in VRAM again.
  */
 TEST_F(prime, pinned_by_vgem)
 {
@@ -355,8 +356,8 @@ TEST_F(prime, refusals)
 	close(files[0]);
 	close(files[1]);
 	/*
-	 * vgem can't import an allocation that only VRAM supports, which another client can, or a
-	 * tiled one.
+	 * vgem can't import an allocation that is supported in VRAM only, which another client can,
+	 * nor a tiled allocation.
 	 */
 	dma_buf = prime_export(self->fd, handle);
 	EXPECT_REFUSED(EOPNOTSUPP, prime_import(self->vgem, dma_buf, &theirs));
@@ -404,8 +405,8 @@ TEST_F(prime, too_large)
 /* --- fences -------------------------------------------------------------------------------- */
 
 /*
- * A job with IMPLICIT waits for the fence of vgem's buffer that it reads. The dma-buf of the
- * allocation that it writes has the job's fence, which signals only after vgem's.
+ * A job with IMPLICIT waits for the fence of vgem's buffer that the job reads. The dma-buf of the
+ * allocation that the job writes has the job's fence, which signals only after vgem's.
  */
 TEST_F(prime, fences_are_shared)
 {
@@ -552,7 +553,7 @@ static int open_named(int fd, uint32_t name, uint32_t *handle)
 
 /*
  * GEM_OPEN of a name is refused for a private allocation, which has one handle only, and for an
- * offered one. An allocation with a name can't be offered.
+ * offered allocation. An allocation with a name can't be offered.
  */
 TEST_F(prime, global_names)
 {
@@ -567,7 +568,7 @@ TEST_F(prime, global_names)
 	ASSERT_EQ(0, client_map(&client, 0, private, self->size));
 	ASSERT_EQ(0, flink(card, private, &name));
 	EXPECT_REFUSED(EPERM, open_named(card, name, &handle));
-	/* A job still finds what the first handle has mapped. */
+	/* The refusal doesn't unmap what was mapped by the first handle: a job can use it. */
 	pagoda_store(&client.program, client_data(&client, 0), 1);
 	EXPECT_EQ(0, share_run(&client, private, 0));
 
@@ -587,7 +588,7 @@ TEST_F(prime, global_names)
 
 /*
  * Runs in a process of its own: a client imports and exports memory, submits a job that waits for
- * vgem's fence, writes to @ready, and waits for its death.
+ * vgem's fence, writes to @ready, and waits until the process is killed.
  */
 static void doomed(uint64_t size, int ready)
 {
@@ -598,8 +599,8 @@ static void doomed(uint64_t size, int ready)
 	uint64_t *map;
 
 	/*
-	 * The client's file is opened before vgem's, and so is closed after it when the process
-	 * ends: closing vgem's file signals vgem's fence.
+	 * The client's file is opened before vgem's, and so is released after vgem's when the
+	 * process ends: the release of vgem's file signals vgem's fence.
 	 */
 	if (client_open(&client, pagoda_open(), 0))
 		_exit(1);
@@ -645,8 +646,8 @@ TEST_F(prime, killed)
 }
 
 /*
- * The handles of three files, the dma-buf and its mapping are closed in random orders; the mapping
- * has its content until the end.
+ * An allocation's handles in three files, its dma-buf and the dma-buf's mapping are closed in
+ * random orders. The mapping shows the content until it is unmapped.
  */
 TEST_F(prime, any_order)
 {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Promotion: allocations that were evicted for another client's come back to VRAM when that client
- * is gone, without a call of their own client; allocations that their client evicted, offered or
- * took off its residency list stay out. And pace: how many bytes of other allocations a client's
- * jobs may evict.
+ * Promotion: allocations that were evicted for another client's come back to VRAM when that other
+ * client is gone, without a call; allocations that their client evicted, offered or took off its
+ * residency list stay out. And pace: how many bytes of other allocations a client's jobs may evict.
  */
 #include "lib/submit_client.h"
 
-/* Allocations of an eighth of VRAM each: of the client that a test looks at, and of another. */
+/* Allocations of an eighth of VRAM each: PIECES of the client self->fd, CROWD of self->other. */
 #define PIECES		6u
 #define CROWD		7u
 
@@ -48,7 +47,7 @@ static uint64_t usage_of(int fd, uint32_t segment)
 	return info.current_usage;
 }
 
-/* Returns the client's usage of VRAM, once it is @expected or TEST_PATIENCE is over. */
+/* Returns the client's usage of VRAM as soon as it is @expected, or after TEST_PATIENCE. */
 static uint64_t usage_settled(int fd, uint64_t expected)
 {
 	return test_settled(fd, 0, usage_of, expected);
@@ -183,7 +182,7 @@ TEST_F(promote, stays_where_it_was_told_to)
 	EXPECT_EQ(0, pagoda_paging_queue_destroy(self->fd, queue));
 }
 
-/* Private allocations come back, too, and the VM's addresses lead to where they are then. */
+/* Private allocations come back, too, and jobs find them at the VM's addresses again. */
 TEST_F(promote, addresses)
 {
 	struct client client;
@@ -257,7 +256,7 @@ static int sets_open(struct sets *sets, int fd, uint64_t size)
 
 /*
  * Runs a job that faults unless the last words of the set's allocations are as @values says, and
- * that stores new ones; changes @values. Returns 0 or a negative errno.
+ * that stores new words; changes @values. Returns 0, even if the job faults, or a negative errno.
  */
 static int sets_run(struct sets *sets, uint32_t which)
 {

@@ -60,7 +60,7 @@ static uint64_t content_word(uint32_t kind, uint64_t offset)
 }
 
 /*
- * Creates an allocation of each kind, binds it at client_data() of its number, writes its content,
+ * Creates an allocation of each kind, maps it at client_data() of its number, writes its content,
  * and makes it resident or evicts it. Returns 0 or a negative errno.
  */
 static int content_create(struct client *client, struct content *content)
@@ -110,8 +110,8 @@ static int64_t content_look(const struct content *content, uint32_t kind)
 }
 
 /*
- * Appends commands that compare the first and the last word of each allocation with what must be
- * there after a reset: the job faults if a word differs.
+ * Appends commands that compare the first and the last word of each allocation with the word that
+ * must be there after a reset: a job that executes them faults if a word differs.
  */
 static void content_compare(struct client *client, const struct content *content)
 {
@@ -242,7 +242,7 @@ TEST_F(reset, lost_content_is_acknowledged)
 	content_destroy(&self->client, &content);
 }
 
-/* Eight VMs, each with a context: old mappings work after a reset, and so do new mappings. */
+/* Eight VMs, each with a context: mappings from before a reset and new mappings work after it. */
 TEST_F(reset, spaces)
 {
 	struct client clients[8];
@@ -266,7 +266,7 @@ TEST_F(reset, spaces)
 
 			pagoda_compare(&clients[n].program, at, n % 2 ? 0 : round);
 			pagoda_store(&clients[n].program, at, round + 1);
-			/* A range that has tables of its own from now on. */
+			/* This range needs new page tables. */
 			ASSERT_EQ(0, pagoda_bind_map(self->fd, clients[n].vm.vm, handles[n],
 						     at + (round << 30), 0, size));
 			pagoda_compare(&clients[n].program, at + (round << 30), round + 1);
@@ -285,8 +285,8 @@ TEST_F(reset, spaces)
 }
 
 /*
- * An imported allocation keeps its content, and jobs can use it again after a reset. An exported
- * allocation's content that is lost is lost for importers, too: all its users see the same bytes.
+ * An imported allocation keeps its content, and jobs can use it again after a reset. If an exported
+ * allocation loses its content, other clients with a handle are told of the loss and see zeros.
  */
 TEST_F(reset, shared)
 {
@@ -356,8 +356,8 @@ struct watcher {
 };
 
 /*
- * Reads words until @stop is set. At any time a word must be what the test wrote, or zero once the
- * content was lost; another value goes to @garbage.
+ * Reads words until @stop is set. Each must be the word that the test wrote or, because a reset may
+ * lose the content, zero; another value goes to @garbage.
  */
 static void *watcher_run(void *arg)
 {
@@ -532,7 +532,7 @@ TEST_F(reset, of_an_engine_fails)
 
 /*
  * The paging queue hangs and can't be reset, so the whole device is: the content that was being
- * copied to VRAM is lost, and a context whose VM has the allocation mapped is told.
+ * copied to VRAM is lost, and a context whose VM has the allocation mapped gets CONTEXT_RESET.
  */
 TEST_F(reset, of_paging_fails)
 {
@@ -621,7 +621,7 @@ static void mover_drop(struct mover *m, uint32_t n)
 	pagoda_close(m->client.fd, m->handle[n]);
 }
 
-/* Reads a random word behind the first page: it must be the content, or zero once that was lost. */
+/* Reads a random word behind the first page: it must be the content's, or zero if that is lost. */
 static void mover_look(struct mover *m, uint32_t n)
 {
 	uint64_t at = m->page + pagoda_random(&m->random) % (m->size / 8 - m->page / 8) * 8;
@@ -721,7 +721,7 @@ TEST_F(reset, while_evicting)
 
 	printf("# seed %u\n", SEED);
 	memset(movers, 0, sizeof(movers));
-	/* No thread moves these: what is in system memory or the aperture is never lost. */
+	/* No mover uses these allocations: those outside of VRAM never lose their content. */
 	ASSERT_EQ(0, content_create(&self->client, &content));
 	for (n = 0; n < MOVERS; n++) {
 		struct mover *m = &movers[n];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Residency and placement: where allocations go when they are made resident or evicted, alone or in
- * lists, and what queries say about it; allocations keep their bytes, and fresh memory is zero.
+ * lists, and what queries tell of that; allocations keep their bytes, and fresh memory is zero.
  */
 #include "lib/pagoda_test.h"
 
@@ -130,8 +130,8 @@ static uint64_t aperture_mapped(int fd)
 }
 
 /*
- * Returns how many bytes of the aperture have addresses, once it is @expected: a range is unmapped
- * only when the last work on it is done, after the aperture's usage went down.
+ * Returns how many bytes have addresses in the aperture, once there are @expected or TEST_PATIENCE
+ * is over: a range may be unmapped after the aperture's usage went down, when all work is done.
  */
 static uint64_t aperture_mapped_settled(int fd, uint64_t expected)
 {
@@ -255,7 +255,7 @@ TEST_F(residency, from_end)
 	struct drm_pagoda_allocation_info info;
 	uint32_t all[16], n;
 
-	/* Zeroed pages may be preferred: use all of VRAM once, so that its pages are alike. */
+	/* The kernel may prefer zeroed VRAM: use all of VRAM once, so that all of it is alike. */
 	for (n = 0; n < 16; n++)
 		ASSERT_EQ(0, pagoda_create_vram(self->fd, self->dev.vram.size / 16, &all[n]));
 	ASSERT_EQ(0, pagoda_make_resident(self->fd, all, 16, 0, 0, NULL));
@@ -292,7 +292,7 @@ TEST_F(residency, a_list_is_resident_together)
 	uint32_t first[LIST], second[LIST];
 	int n;
 
-	/* Most of the first list is evicted for the second, but no allocation of the second. */
+	/* Most of the first list is evicted for the second list, of which nothing is evicted. */
 	ASSERT_EQ(0, create_list(self->fd, size, first, LIST));
 	ASSERT_EQ(0, create_list(self->fd, size, second, LIST));
 	ASSERT_EQ(0, pagoda_make_resident(self->fd, first, LIST, 0, 0, &args));
@@ -324,7 +324,7 @@ TEST_F(residency, all_or_none)
 		EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, handles[n]));
 	EXPECT_EQ(0, pagoda_syncobj_query(self->fd, syncobj, &point));
 	EXPECT_EQ(0, point);
-	/* As many of the list as fit into VRAM can be made resident. */
+	/* Seven allocations of the list, which fit into VRAM, can be made resident. */
 	EXPECT_EQ(0, pagoda_make_resident(self->fd, handles, 7, syncobj, 1, &args));
 	EXPECT_EQ(0, pagoda_syncobj_wait(self->fd, syncobj, 1, 60 * PAGODA_SEC));
 	EXPECT_EQ(7, args.num_resident);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many programs that fault or hang, while other clients check the results of all their jobs:
- * engines are reset, contexts of guilty jobs are banned, and no other client notices. Also: a
- * process is killed between resets of the device, contexts are created during resets, and debugfs
+ * Many jobs that fault or hang, while threads check the results of jobs of other contexts: engines
+ * are reset, contexts of guilty jobs are banned, and jobs of other contexts aren't affected. Also:
+ * a process is killed between resets of the device, contexts are created during resets, and debugfs
  * and a coredump describe a fault.
  */
 #include "lib/reset_fixture.h"
 
 #define VRAM_OR_NOT	(PAGODA_IN_VRAM | PAGODA_IN_APERTURE)
 
-/* --- guilty clients among innocent ones ------------------------------------------------------- */
+/* --- guilty contexts among innocent ones ------------------------------------------------------ */
 
 /*
- * A thread that checks the results of all jobs of its client. @may_lose: the device is reset
- * meanwhile, which may lose jobs; @lost counts these.
+ * A thread that checks the results of all jobs of its context. @may_lose: the test resets the
+ * device while the thread runs, which may lose jobs; @lost counts these jobs.
  */
 struct innocent {
 	pthread_t thread;
@@ -52,8 +52,8 @@ static int innocent_open(struct innocent *innocent, int fd, uint32_t engine, uin
 }
 
 /*
- * Runs a job that computes b = a * a + a of words that @seed determines, and their sum. Returns 0,
- * 1 if a result is wrong, or a negative errno of a call or of the job's fence.
+ * Runs a job that computes b = a * a + a for words a that @seed determines, and the sum of all b
+ * and @seed. Returns 0, 1 if a result is wrong, or the errno of a call or of the job's fence.
  */
 static int innocent_job(struct innocent *innocent, uint32_t seed)
 {
@@ -114,8 +114,8 @@ struct crowd {
 };
 
 /*
- * Starts two clients with a thread each on each engine. With @may_lose their memory is in the
- * aperture, whose content a reset doesn't lose: jobs are all that they may lose.
+ * Starts two innocent threads for each engine. With @may_lose all of their memory is in the
+ * aperture, whose content a reset doesn't lose: a reset may lose their jobs only.
  */
 static int crowd_start(struct crowd *crowd, const struct test_device *dev, bool may_lose)
 {
@@ -212,8 +212,8 @@ TEST_F(reset, hangs_storm)
 }
 
 /*
- * Submits four jobs that hang when they run. The last one waits before that, for a value that no job
- * promises: a job that is lost or hangs gives the fence the value that the job promised.
+ * Submits four jobs that hang when they run. The last job first waits for value 1000 of the fence
+ * @never, which no job promises: a job that hangs or is lost still stores the value it promised.
  */
 static int hopeless_start(struct client bad[4], uint32_t engines)
 {
@@ -248,7 +248,7 @@ static void hopeless_run(int report, uint32_t engines)
 
 /*
  * A process that has jobs that hang and a job that waits is killed between two resets of the
- * device: it ends in time, and other clients lose no more than jobs.
+ * device: the process ends within LIMIT, and another client loses no more than jobs.
  */
 TEST_F(reset, killed)
 {
@@ -300,7 +300,7 @@ static void *opener_run(void *arg)
 	return NULL;
 }
 
-/* Creating a VM and a context succeeds during resets: there is nothing yet to lose. */
+/* Creating VMs and contexts succeeds during resets. */
 TEST_F(reset, opened_meanwhile)
 {
 	struct opener opener = { .fd = self->fd };
@@ -320,8 +320,8 @@ TEST_F(reset, opened_meanwhile)
 /* --- descriptions of a fault ------------------------------------------------------------------ */
 
 /*
- * Returns the content of the first file that matches @pattern, at most 4 MiB, with a 0 behind it;
- * NULL if there is no such file. The caller frees it.
+ * Returns the content of the first file that matches @pattern, at most 4 MiB, with a 0 behind the
+ * content, in memory that the caller frees; NULL if there is no such file.
  */
 static char *read_all(const char *pattern, size_t *size)
 {
@@ -356,8 +356,8 @@ static void coredump_forget(void)
 }
 
 /*
- * Sleeps until more than a second after the failure that @text describes: the driver describes at
- * most one failure a second.
+ * Sleeps until 1.1 seconds after the failure that @text describes: the driver describes at most one
+ * failure a second.
  */
 static void pause_after(const char *text)
 {
@@ -387,7 +387,7 @@ static void expect_text(struct __test_metadata *_metadata, const struct client *
 		 (unsigned long long)bad->program.address,
 		 (unsigned long long)bad->program.address + CODE_SIZE);
 	EXPECT_NE(NULL, strstr(text, line));
-	/* The job in the engine's queue, the paging queue's last operations, and the resets. */
+	/* @text also has the job, the state of queues, the last paging operations and resets. */
 	snprintf(line, sizeof(line), "\t\tbuffer %#llx, %u bytes\n",
 		 (unsigned long long)bad->program.address, bad->program.used);
 	EXPECT_NE(NULL, strstr(text, line));
@@ -418,7 +418,7 @@ TEST_F(reset, is_written_down)
 	ASSERT_NE(NULL, text);
 	expect_text(_metadata, &bad, at, text);
 	free(text);
-	/* If the kernel has device coredumps: one has the same text behind the journal. */
+	/* If the kernel has device coredumps, one of them has such a text behind the journal. */
 	if (!access("/sys/class/devcoredump", F_OK)) {
 		text = read_all(COREDUMPS, &size);
 		ASSERT_NE(NULL, text);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SUBMIT: the GPU executes programs through the page tables of their VM, with allocations that are
- * evicted meanwhile; jobs wait for points and hold what they use; a context whose job faults or
- * hangs is banned, and other clients go on.
+ * SUBMIT: the GPU executes programs through the page tables of their VM, also if their allocations
+ * are evicted after SUBMIT; jobs wait for points, and keep allocations whose handles are closed; a
+ * context whose job faults or hangs is banned, and other contexts go on.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -86,8 +86,8 @@ TEST_F(submit, stores_anywhere)
 }
 
 /*
- * A model for random programs: @words are what each region must contain after all commands so far.
- * The regions' allocations are evicted while jobs use them.
+ * A model for random programs: @words are what each region must contain after all commands appended
+ * so far. Now and then the test evicts a region's allocation while jobs use it.
  */
 #define REGIONS		6
 #define REGION_WORDS	(16 * 1024)
@@ -211,7 +211,7 @@ TEST_F(submit, random_programs)
 
 /*
  * Runs jobs with allocations of @percent of VRAM together. Each job lists two of them, which come
- * to VRAM for the job; the job compares their last words and stores a new one.
+ * to VRAM for the job; the job compares their last words and changes that of the first.
  */
 static void overcommit(struct __test_metadata *_metadata, struct client *client,
 		       const struct test_device *dev, uint32_t percent)
@@ -306,7 +306,7 @@ TEST_F(submit, thousands)
 	map = pagoda_map(self->fd, handle, self->dev.page);
 	ASSERT_NE(NULL, map);
 	pagoda_add(&self->client.program, at, 1, 0);
-	/* More jobs than the rings have room for: 5000; slow machines stop after 20 s and 1000. */
+	/* More jobs than rings have room for: 5000, on slow machines 1000 or what 20 s allow. */
 	for (n = 0; n < 5000 && (n < 1000 || pagoda_now() < end); n++) {
 		self->client.start = 0;
 		ret = client_submit(&self->client, NULL, 0);
@@ -314,7 +314,7 @@ TEST_F(submit, thousands)
 			ASSERT_EQ(0, ret);
 			continue;
 		}
-		/* As many jobs are queued as are allowed: wait for their end. */
+		/* As many jobs are queued as may be: wait for all of them. */
 		self->client.point--;
 		ASSERT_EQ(0, client_wait(&self->client));
 		n--;
@@ -329,8 +329,8 @@ TEST_F(submit, thousands)
 /* --- waiting ---------------------------------------------------------------------------------- */
 
 /*
- * Submits what was appended to the program since the last time, as a job that waits for @point of
- * @in. @args has the job's entries; the function fills in the rest. Returns 0 or a negative errno.
+ * Submits the commands appended since the last job as a job that waits for @point of @in. The
+ * caller sets the entries in @args. Returns 0 or a negative errno.
  */
 static int submit_waiting_args(struct client *client, uint32_t in, uint64_t point,
 			       struct drm_pagoda_submit *args)
@@ -430,8 +430,9 @@ TEST_F(submit, points_that_never_come)
 }
 
 /*
- * A job with an IMPLICIT entry must have its fence when SUBMIT returns, because other users of the
- * allocation wait for it: a job that would wait for a point or behind a waiting job is refused.
+ * A job with an IMPLICIT entry that isn't private must have its fence when SUBMIT returns, because
+ * other users of the allocation wait for the fence: such a job is refused if it would be held up,
+ * by a point or a value or behind another job that is held up.
  */
 TEST_F(submit, implicit_sync_is_never_held_up)
 {
@@ -468,7 +469,7 @@ TEST_F(submit, implicit_sync_is_never_held_up)
 	fenced.syncs.count = 0;
 	EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
 	for (n = 1; n < 50; n++) {
-		/* The job before counts as waiting only until its point is signalled. */
+		/* The job before is held up only until the point that it waits for is signalled. */
 		ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, n));
 		ASSERT_EQ(0, pagoda_submit_args(self->fd, &fenced));
 		entry.flags = 0;
@@ -548,7 +549,7 @@ TEST_F(submit, jobs_hold_what_they_name)
 		if (value)
 			ASSERT_EQ(0, pagoda_syncobj_wait(self->fd, timeline, value, LIMIT));
 		entry.handle = named[1].handle;
-		/* In the second round @in has its point already: an engine gets the job. */
+		/* In the second round the point of @in has signalled: the job needn't wait. */
 		for (n = 0; n < 3; n++)
 			pagoda_store(&self->client.program, named[n].at, 10 * round + n + 1);
 		ASSERT_EQ(0, submit_waiting_args(&self->client, in, 1, &args));
@@ -608,7 +609,7 @@ TEST_F(submit, faults_cost_the_guilty)
 	munmap(map, self->dev.page);
 }
 
-/* Of two clients with a job that hangs, one waits for the job, one destroys its context. */
+/* Of two contexts with a job that hangs, the driver bans one, and the test destroys the other. */
 TEST_F(submit, hangs_cost_the_guilty)
 {
 	struct drm_pagoda_context_state state;
@@ -649,8 +650,8 @@ TEST_F(submit, hangs_cost_the_guilty)
 }
 
 /*
- * In a child: has an engine hang, says so and waits to be killed. The first child on an engine says
- * so when its program has begun; programs of later children don't begin.
+ * In a child: submits a job that hangs, calls test_say() and waits to be killed. The first child on
+ * an engine calls test_say() when its job has begun; later children don't wait for that.
  */
 static void hang_until_killed(const struct test_device *dev, uint32_t number, int hanging)
 {
@@ -687,14 +688,14 @@ TEST_F(submit, killed_while_hanging)
 		ASSERT_EQ(pids[n], waitpid(pids[n], &status, 0));
 		EXPECT_TRUE(WIFSIGNALED(status));
 	}
-	/* A job that hangs may run until its timeout; jobs behind it never began. */
+	/* Running jobs may hang until their time limit, but the processes end within LIMIT. */
 	EXPECT_GT(LIMIT, pagoda_now() - began);
 	EXPECT_EQ(0, client_run(&self->client, NULL, 0));
 }
 
 /*
- * close() doesn't wait for a job that hangs: when it returns, a job of another client that is
- * queued behind the hanging job on the same engine isn't done yet.
+ * close() doesn't wait for a job that hangs: when close() returns, a job of another client behind
+ * the hanging job on the same engine isn't done yet.
  */
 TEST_F(submit, closed_while_hanging)
 {
@@ -725,8 +726,8 @@ TEST_F(submit, closed_while_hanging)
 	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->fd, self->client.syncobj, self->client.point,
 					      0));
 	/*
-	 * While the job hangs, another client can create and bind allocations; the other client's
-	 * jobs run once the hanging job is given up.
+	 * While the job hangs, another client can create and map allocations. The other client's
+	 * job is executed when the time limit of the hanging job is over.
 	 */
 	ASSERT_EQ(0, pagoda_create(self->fd, size, CPU, PAGODA_IN_APERTURE, &handles[0]));
 	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handles[0],

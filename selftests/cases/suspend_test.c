@@ -5,7 +5,7 @@
  *
  * The machine itself doesn't sleep: the kernel only rehearses that (/sys/power/pm_test). A folder
  * that a test machine shares with its host by 9p doesn't survive the rehearsal: all tests are
- * skipped unless the script that starts the test has unmounted the folder.
+ * skipped while such a folder is mounted.
  */
 #include <fcntl.h>
 
@@ -138,7 +138,7 @@ FIXTURE_TEARDOWN(suspend)
 	close(self->dev.fd);
 }
 
-/* Reads all events; returns whether none says that content or the device is lost. */
+/* Reads events; returns false if one tells that content or the device was lost. */
 static bool is_quiet(int events)
 {
 	struct drm_pagoda_event event;
@@ -151,7 +151,7 @@ static bool is_quiet(int events)
 	return true;
 }
 
-/* CPU mappings and addresses from before the sleep show the content from before the sleep. */
+/* CPU mappings and GPU addresses from before the sleep show the content from before the sleep. */
 TEST_F(suspend, keeps_what_is_in_vram)
 {
 	struct drm_pagoda_context_state state;
@@ -199,7 +199,7 @@ TEST_F(suspend, leaves_alone_what_is_preserved)
 	}
 }
 
-/* The sleep ends before devices are suspended: only processes were frozen. */
+/* The sleep ends before devices are suspended: only processes and kernel threads were frozen. */
 TEST_F(suspend, is_called_off)
 {
 	uint32_t n;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tiled allocations that the CPU, in rows, and the GPU, in tiles, use in turn: each access finds
- * what was written last, and a CPU access that has to wait for jobs holds up nothing else.
+ * what was written last. A CPU access that waits for jobs ends when its process is killed, and a
+ * page fault that waits holds up no other thread.
  */
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -16,9 +17,9 @@
 #define WALK_LIMIT	(4 * PAGODA_SEC)
 #define WALK_READS	32
 
-/* What brings a surface to VRAM for a job: an entry, the residency list, or its VM. */
+/* Why a job has a surface in VRAM: the surface is on a list, or private to the job's VM. */
 enum use {
-	LISTED,		/* the job's list */
+	LISTED,		/* an entry of SUBMIT */
 	ON_THE_LIST,	/* the client's residency list */
 	PRIVATE,	/* to the VM */
 };
@@ -62,8 +63,8 @@ FIXTURE_VARIANT_ADD(tiled_job, private) {
 };
 
 /*
- * Returns the offset that a byte has in the tiles, as the GPU sees the allocation. @offset is its
- * offset in the rows, as the CPU sees the allocation.
+ * Returns the offset that a byte has in the tiles, as the GPU sees the allocation in VRAM. @offset
+ * is the byte's offset in the rows, as the CPU sees the allocation.
  */
 static uint64_t tile_offset(const struct drm_pagoda_allocation_create *args, uint64_t offset)
 {
@@ -117,7 +118,7 @@ FIXTURE_TEARDOWN(tiled_job)
 	close(self->fd);
 }
 
-/* Adds a surface that the CPU and the jobs have mapped. Returns 0 or a negative errno. */
+/* Adds a surface, mapped for the CPU and in the VM. Returns 0 or a negative errno. */
 static int surface_add(struct _test_data_tiled_job *self, enum use use)
 {
 	struct drm_pagoda_allocation_create args = self->args;
@@ -205,7 +206,7 @@ TEST_F(tiled_job, in_turn)
 		ASSERT_EQ(0, gpu_fill(self, variant->use, 0, key + 1));
 		EXPECT_EQ(-1, pagoda_check(map, key + 1, 0, size));
 		EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, self->handles[0]));
-		/* In odd rounds the GPU accesses it last before the eviction, else the CPU. */
+		/* In odd rounds the GPU is the last to access the surface, else the CPU. */
 		if (round % 2)
 			ASSERT_EQ(0, gpu_fill(self, variant->use, 0, key + 2));
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, self->handles[0]));
@@ -246,7 +247,7 @@ static void walk_cpu(struct _test_data_tiled_job *self, struct walk *walk, uint3
 {
 	uint64_t *at = (uint64_t *)self->maps[number] + word, value = ++walk->last;
 
-	/* CPU accesses don't wait for jobs that are only queued, and would come before them. */
+	/* A CPU access doesn't wait for jobs that aren't prepared, and could come before them. */
 	if (self->client.point)
 		walk->error |= client_wait(&self->client);
 	if (debugger && write)
@@ -301,7 +302,7 @@ static void walk_step(struct _test_data_tiled_job *self, struct walk *walk, enum
 		walk_look(self, walk);
 }
 
-/* CPU, debugger, GPU and moves in any order: each read finds what was written last before it. */
+/* CPU, debugger, GPU and moves in any order: each read finds what was written last before. */
 TEST_F(tiled_job, walk)
 {
 	struct walk walk = { .state = SEED, .mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC) };
@@ -335,8 +336,8 @@ TEST_F(tiled_job, walk)
 /* --- while jobs use a surface ------------------------------------------------------------- */
 
 /*
- * Jobs of several contexts on the same engine, one after another. Each hangs until hangs_end()
- * writes the value that it waits for, or until its timeout.
+ * Jobs of several contexts on the same engine, one after another. Each job hangs until hangs_end()
+ * writes the value that the job waits for, or until its time limit.
  */
 struct hangs {
 	struct client clients[HANGS];
@@ -355,8 +356,8 @@ static int hangs_begin(struct hangs *hangs, uint32_t jobs, int fd, const uint32_
 		if (ret)
 			break;
 		/*
-		 * The first job says that it runs, and has what it lists. The others are queued: a
-		 * value that they stored would replace the one of hangs_end().
+		 * Only the first job stores a 1 when it runs, for client_hangs(). The other jobs
+		 * run later: their 1 would replace the 2 of hangs_end().
 		 */
 		if (!hangs->count)
 			pagoda_store(&client->program, client_word_address(client), 1);
@@ -409,7 +410,7 @@ static void *touch_run(void *data)
 
 /*
  * In a child: one thread's access to @byte waits for the jobs that use the surface; the main thread
- * goes on, says so and waits to be killed.
+ * goes on, calls test_say() and waits to be killed.
  */
 static void touch_child(int pipe_end, uint8_t *byte, bool debugger)
 {
@@ -492,7 +493,7 @@ TEST_F(tiled_job, busy_debugger)
 	touch_and_kill(_metadata, self, true);
 }
 
-/* All ranges show surfaces that a job uses: another client's access takes one without a wait. */
+/* Another client's access takes a range from a surface that a job uses, without a wait. */
 TEST_F(tiled_job, busy_victims)
 {
 	uint32_t n, surfaces = self->dev.info.swizzling_ranges;
@@ -514,7 +515,7 @@ TEST_F(tiled_job, busy_victims)
 	ASSERT_EQ(0, pagoda_make_resident_wait(other, args.handle));
 	for (n = 0; n < surfaces; n++)
 		self->maps[n][0] = 1 + n;
-	/* Only one job: preparing a second one may hold the reservations of all surfaces. */
+	/* Only one job: the preparation of a second job may lock the dma_resv of all surfaces. */
 	ASSERT_EQ(0, hangs_begin(&hangs, 1, self->fd, self->handles, surfaces));
 	map[0] = 7;
 	EXPECT_TRUE(hangs_still(&hangs));

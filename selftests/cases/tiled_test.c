@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tiled allocations: the CPU sees rows wherever the allocation is, through a swizzling range while
- * it is in VRAM. The device says how many ranges it has and how large they are. Layouts that make
- * no sense are refused.
+ * the allocation is in VRAM. QUERY tells number and size of the ranges. Invalid layouts are
+ * refused.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -40,13 +40,13 @@ FIXTURE_VARIANT_ADD(tiled, small) {
 	.tiling = DRM_PAGODA_TILING_4K, .pitch = 1024, .height = 64, .mips = 1, .size = 65536,
 };
 
-/* The last levels are smaller than a tile; bytes that are in no level follow the levels. */
+/* The last levels are rounded up to a tile; bytes that are in no level follow the levels. */
 FIXTURE_VARIANT_ADD(tiled, mips_4k) {
 	.tiling = DRM_PAGODA_TILING_4K, .pitch = 320, .height = 192, .mips = 6, .size = 140000,
 	.flags = DRM_PAGODA_ALLOCATION_CACHED,
 };
 
-/* Levels as those of mips_4k, in larger tiles. */
+/* As mips_4k, but with tiles of 64 KiB. */
 FIXTURE_VARIANT_ADD(tiled, mips_64k) {
 	.tiling = DRM_PAGODA_TILING_64K, .pitch = 1024, .height = 512, .mips = 4, .size = 851968,
 };
@@ -323,7 +323,7 @@ TEST_F(tiled, debugger_access)
 	ASSERT_NE(NULL, map);
 	ASSERT_LE(0, mem);
 	ASSERT_GE(sizeof(buffer), length);
-	/* The allocation is evicted; in VRAM without a range; in VRAM with a range. */
+	/* The allocation isn't in VRAM; is in VRAM without a range; is in VRAM with a range. */
 	for (state = 0; state < 3; state++) {
 		pagoda_fill(map, key, 0, size);
 		if (state)

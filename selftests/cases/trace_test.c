@@ -16,7 +16,7 @@
 #define GPU_MEM		TRACEFS "events/gpu_mem/"
 #define RECORD		"/tmp/trace_test.dat"
 #define REPORT		"/tmp/trace_test.txt"
-/* Has the folders in which Debian has trace-cmd: the test machine's PATH is only /bin. */
+/* Has the folders in which Debian has trace-cmd: the test's own PATH may be only /bin. */
 #define WITH_PATH	"PATH=/usr/sbin:/usr/bin:/sbin:/bin; cd /tmp && "
 #define EXTRACT		WITH_PATH "trace-cmd extract -o " RECORD " > /dev/null"
 #define REPORT_TO_FILE	WITH_PATH "trace-cmd report -i " RECORD " > " REPORT
@@ -43,7 +43,7 @@ FIXTURE_TEARDOWN(trace)
 
 /* ---- Format files ----------------------------------------------------------------- */
 
-/* Returns whether programs that parse a format know the name, though the format has no value. */
+/* Returns whether programs that parse a format know the name, which the format doesn't define. */
 static bool is_known(const char *word, size_t length)
 {
 	static const char * const known[] = { "REC", "__print_symbolic", "__get_str" };
@@ -244,7 +244,10 @@ TEST_F(trace, trace_cmd_prints_what_the_kernel_prints)
 
 /* ---- gpu_mem_total ---------------------------------------------------------------- */
 
-/* What gpu_mem_total says, in bytes, of a process or, with pid 0, of all processes together. */
+/*
+ * What gpu_mem_total events of a process, or with pid 0 of all processes together, tell: number of
+ * events, and first, last and largest of their sizes in bytes.
+ */
 struct totals {
 	unsigned int count;
 	uint64_t first;
@@ -286,8 +289,8 @@ static uint64_t held(int fd)
 }
 
 /*
- * gpu_mem_total tells what a process has, and what all processes have together. A process that
- * opens the device causes an event, which already tells all that the process has.
+ * gpu_mem_total tells what a process has of VRAM and aperture, and what all processes have
+ * together. When a process opens the device an event tells all that the process has already.
  */
 TEST_F(trace, gpu_memory_is_told)
 {
