@@ -24,7 +24,7 @@
 /* Inputs with a larger fuzz_packet_virtual(), in bytes, aren't executed. */
 #define FUZZ_VIRTUAL	(64ull << 20)
 
-/* Page numbers of space 0's first tables: in VRAM, but FUZZ_TABLE_SYS in system memory. */
+/* Page numbers of tables that space 0 has at first: in VRAM, FUZZ_TABLE_SYS in system memory. */
 #define FUZZ_TABLE_4K	8
 #define FUZZ_TABLE_64K	9
 #define FUZZ_TABLE_1	10	/* two pages with FUZZ_DUAL */

@@ -19,9 +19,8 @@ static __le64 *table_at(u8 *vram, u32 page)
 }
 
 /*
- * Writes a table of 4 KiB pages. The first entries map all of VRAM, the tables included, the next
- * all of system memory; entries of other kinds follow, valid and invalid. @system: first address of
- * system memory.
+ * Writes a table of 4 KiB pages that maps all of VRAM, the tables included, then system memory from
+ * its first address @system on; entries of other kinds follow, valid and invalid.
  */
 static void leaf_4k_write(__le64 *table, u64 system)
 {
