@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * TRACK, by which a program learns which pages of an allocation the GPU has written; and evictions,
- * which copy only ranges of 64 KiB (VIRTIO_PAGODA_DIRTY_BLOCK) that were written.
+ * which, if the allocation has a kept copy, copy only the ranges of 64 KiB that were written.
  */
 #include <fcntl.h>
 #include <linux/virtio_pagoda.h>

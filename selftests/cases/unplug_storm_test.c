@@ -182,7 +182,7 @@ static int pager_open(struct pager *pager, uint64_t vram)
 	return ret;
 }
 
-/* Returns whether @error is what a call answers while other clients have the room. */
+/* Returns whether @error is an errno that calls answer while other clients have the room. */
 static bool is_busy(int error)
 {
 	return error == -ENOMEM || error == -EBUSY;

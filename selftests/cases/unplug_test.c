@@ -58,7 +58,7 @@ FIXTURE_TEARDOWN(unplug)
 
 /* ---- clients --------------------------------------------------------------------------------- */
 
-/* Makes resident allocations, the first in the aperture, the others in VRAM, mapped in the VM. */
+/* Creates allocations (the first for the aperture, else VRAM), makes them resident, maps them. */
 static int client_fill(struct client *client)
 {
 	uint32_t n;

@@ -191,7 +191,7 @@ TEST_F(vm, killed_while_bound)
 		kill(pid, SIGKILL);
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		EXPECT_TRUE(WIFSIGNALED(status));
-		/* The client may have evicted tables of this test's VM: changes bring them back. */
+		/* The client may have evicted tables of the test's VM: settle() restores them. */
 		EXPECT_EQ(0, settle(self));
 		EXPECT_EQ(0, settle(self));
 		EXPECT_EQ(usage, test_vram_settled(self->fd, usage));

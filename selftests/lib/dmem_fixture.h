@@ -168,7 +168,7 @@ static inline int group_remove(const char *group)
  */
 enum member_op {
 	MEMBER_CREATE,		/* @arg: supported segments */
-	MEMBER_CREATE_SPILL,	/* For VRAM and the aperture; evicted to the aperture */
+	MEMBER_CREATE_SPILL,	/* Creates for VRAM and the aperture; evicted to the aperture */
 	MEMBER_FILL,
 	MEMBER_CHECK,
 	MEMBER_RESIDENT,
@@ -431,7 +431,7 @@ static inline int64_t member_bring(struct member *m, uint32_t first, uint32_t en
 	return ret;
 }
 
-/* Has a member create items for VRAM, neither written nor resident: the items have no memory. */
+/* Has a member create items @first to @end - 1 for VRAM, unwritten and not resident: no memory. */
 static inline int64_t member_make(struct member *m, uint32_t first, uint32_t end)
 {
 	int64_t ret = 0;
