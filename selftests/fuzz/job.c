@@ -377,7 +377,7 @@ static enum pagoda_engine_outcome job_run(const struct job_request *request,
 	return outcome;
 }
 
-/* Requires that the engine has changed no page that no address leads to, but the save area. */
+/* Requires that pages to which no address leads are unchanged, but for the save area. */
 static void job_check_rest(void)
 {
 	bool mapped[JOB_DATA] = {};

@@ -27,7 +27,7 @@ bool fuzz_chance(u32 percent)
 	return fuzz_pick(100) < percent;
 }
 
-/* Returns the address that packets use for @pages pages in a row of system memory, at random. */
+/* Chooses @pages pages in a row of system memory; returns their address as packets name it. */
 static u64 make_system(u32 pages)
 {
 	return (device & FUZZ_DEVICE_MMU ? 0 : FUZZ_BUS) +

@@ -38,7 +38,7 @@ struct oracle_walk {
 	struct pagoda_cpu_leaf leaf[2];
 };
 
-/* Pages whose translation the packet at @offset changed: @addresses has the first of @count. */
+/* The @count pages whose translation the packet at @offset changed: @addresses has the first. */
 struct oracle_flush {
 	u32 offset;
 	u32 count;
@@ -371,7 +371,7 @@ static bool oracle_changed(u32 offset, u32 before)
 	return own;
 }
 
-/* Notes the addresses to which a packet has mapped, or by unmapping directed, aperture pages. */
+/* Notes the addresses that a packet mapped aperture pages to (unmapped: the dummy page's). */
 static void oracle_aperture_note(const void *packet)
 {
 	const struct virtio_pagoda_map_aperture_segment *map = packet;

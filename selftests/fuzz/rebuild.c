@@ -270,7 +270,7 @@ static void rebuild_notice(struct rebuild *rebuild, const void *packet)
 		};
 }
 
-/* Operations whose packets have only fields: no runs, values or data follow the fields. */
+/* Makes an operation whose packets have only fields: no runs, values or data follow. */
 static void rebuild_small(struct rebuild *rebuild, const void *packet)
 {
 	const struct virtio_pagoda_fill *fill = packet;

@@ -392,7 +392,7 @@ static void restream_print(const u8 *data, u32 size, u64 seqno)
 	free(text.data);
 }
 
-/* How many of a submission's @size bytes were executed when the submission was recorded. */
+/* Returns how many of a submission's @size bytes were executed when it was recorded. */
 static u32 restream_end(u32 size, u64 seqno)
 {
 	u32 i;

@@ -388,7 +388,7 @@ static const struct world_excuse {
 	u32 device;			/* FUZZ_ flag that the device must have, 0 = none */
 	u64 opcodes;			/* bits: opcodes of packets, 0 = any */
 } world_excuses[] = {
-	/* The executor doesn't check for VRAM that must not be used, which isn't allocated. */
+	/* The executor knows no VRAM that must not be used: the driver allocates no such VRAM. */
 	{ "VRAM that must not be used", VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0, FUZZ_INVALID, 0 },
 	{ "VRAM that must not be used", VIRTIO_PAGODA_FAULT_BAD_TABLE, 0, FUZZ_INVALID, 0 },
 	/* The executor ignores bus addresses (C66), and these packets have no page list. */
@@ -447,7 +447,7 @@ void fuzz_world_execute(const u8 *data, u32 size, const struct fuzz_head *head)
 	    PAGODA_ENGINE_FAULT)
 		run.fault.reason = VIRTIO_PAGODA_FAULT_NONE;
 	again = oracle.cut;
-	/* An excused refusal becomes the verdict, unless the oracle stopped before or cut it. */
+	/* Excused refusals become the verdict, but not behind the oracle's stop or at its cut. */
 	if (run.fault.reason && run.offset <= oracle.stop && run.offset < size &&
 	    !(oracle.cut && run.offset == oracle.stop) && world_excused(&run, head, &oracle)) {
 		again = true;

@@ -26,7 +26,7 @@
 #define SETTLE_LIMIT	(15 * PAGODA_SEC)
 /* Victim `life`: an attacker is at work for this long before it is killed. */
 #define LIFE_NS		(200 * MS)
-/* Wait before the kernel's memory is measured: behind LIFE_NS of an attack, and behind its end. */
+/* Wait before the kernel's memory is measured: after LIFE_NS of an attack, and after its end. */
 #define LOOK_NS		(2 * PAGODA_SEC)
 
 #define CGROUP		"/tmp/cgroup/hostile/"

@@ -20,7 +20,7 @@
 #include "lib/pagoda_lib.h"
 
 #define MS			1000000ll
-/* Samples of a cell: wanted; wanted if samples take more than SLOW_NS on average; most. */
+/* Samples of a cell: wanted; wanted for `life`, or if their average is above SLOW_NS; most. */
 #define SAMPLES			200u
 #define SAMPLES_SLOW		30u
 #define SAMPLES_MAX		4096u
@@ -243,7 +243,7 @@ extern const struct victim victims[];
 extern const uint32_t victims_count;
 
 /*
- * Samples until there are enough and @least_ns have passed, SAMPLES_MAX, or cell.stop is set. Runs
+ * Takes samples until there are SAMPLES_MAX, or enough after @least_ns, or cell.stop is set. Runs
  * in the victim's process. Returns 0 or the negative errno of a function of the victim.
  */
 int victim_run(const struct victim *victim, struct cell *cell, int64_t least_ns);
