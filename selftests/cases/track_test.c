@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TRACK: the pages of an allocation that the GPU has written, as a program learns of them; and what
- * follows for evictions: only what was written is copied.
+ * TRACK, by which a program learns which pages of an allocation the GPU has written; and evictions,
+ * which, if the allocation has a kept copy, copy only the ranges of 64 KiB that were written.
  */
 #include <fcntl.h>
 #include <linux/virtio_pagoda.h>
@@ -66,7 +66,7 @@ FIXTURE_TEARDOWN(track)
 	close(self->fd);
 }
 
-/* Runs a job that stores a word in each page whose bit is set in @mask. */
+/* Runs a job that stores a word in each page whose bit is set in @mask; waits for the job. */
 static int write_pages(struct client *client, uint32_t handle, uint64_t at, uint64_t mask)
 {
 	uint64_t n;
@@ -77,7 +77,7 @@ static int write_pages(struct client *client, uint32_t handle, uint64_t at, uint
 	return client_run(client, &handle, 1);
 }
 
-/* Each page that a job wrote is reported once. */
+/* A page that a job wrote after START is reported by the first query of the page, not by others. */
 TEST_F(track, reports_what_jobs_write)
 {
 	uint64_t bits = ~0ull;
@@ -98,7 +98,7 @@ TEST_F(track, reports_what_jobs_write)
 	ASSERT_EQ(0, track(self->fd, self->handle, DRM_PAGODA_TRACK_STOP));
 }
 
-/* Two allocations are tracked: STOP for one loses no write to the other. */
+/* Two allocations are tracked: STOP for the second loses no write to the first. */
 TEST_F(track, others_go_on)
 {
 	uint64_t other_at = client_data(&self->client, 1), bits = 0;
@@ -117,7 +117,7 @@ TEST_F(track, others_go_on)
 	EXPECT_EQ(0x70ull, bits);
 }
 
-/* Moves out of VRAM and back aren't reported as writes, and lose no write of a job. */
+/* Moves of an idle allocation out of VRAM and back aren't reported as writes, and lose no write. */
 TEST_F(track, moves_are_no_writes)
 {
 	uint64_t bits = 0;
@@ -131,7 +131,7 @@ TEST_F(track, moves_are_no_writes)
 		ASSERT_EQ(0, client_run(&self->client, &self->handle, 1));
 		EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, self->handle));
 		ASSERT_EQ(0, query(self->fd, self->handle, 0, SIZE, &bits));
-		/* All pages count as written if a job of the VM hadn't retired at the eviction. */
+		/* All pages are reported if the allocation wasn't idle yet when it was evicted. */
 		EXPECT_EQ(1ull << n, bits & 1ull << n);
 		if (bits != ~0ull)
 			EXPECT_EQ(1ull << n, bits);
@@ -165,8 +165,8 @@ static void *race(void *data)
 }
 
 /*
- * Jobs write while the test copies the pages that queries report: after the last query the copy
- * equals the allocation.
+ * Jobs write while the test copies the pages that queries report. After the copies for the last
+ * query, which comes when all jobs are done, the copy equals the allocation.
  */
 TEST_F(track, no_write_is_missed)
 {
@@ -200,7 +200,7 @@ TEST_F(track, no_write_is_missed)
 	free(copy);
 }
 
-/* Wrong arguments are refused, START while tracking is on, and STOP and QUERY while it is off. */
+/* Refused: wrong arguments, START if the allocation is tracked, STOP and QUERY if it isn't. */
 TEST_F(track, refusals)
 {
 	uint64_t bits = 0;
@@ -218,12 +218,12 @@ TEST_F(track, refusals)
 	EXPECT_REFUSED(EINVAL, query(self->fd, self->handle, -PAGE, 2 * PAGE, &bits));
 	ASSERT_EQ(0, write_pages(&self->client, self->handle, self->at, 2));
 	EXPECT_REFUSED(EFAULT, query(self->fd, self->handle, 0, SIZE, (uint64_t *)8));
-	/* After a query that failed, the next one still reports the page. */
+	/* A query that failed with EFAULT clears no bit: the next query still reports the page. */
 	ASSERT_EQ(0, query(self->fd, self->handle, 0, SIZE, &bits));
 	EXPECT_EQ(2ull, bits);
 }
 
-/* An eviction copies no block if nothing was written to VRAM, else only the written block. */
+/* An eviction copies nothing if no job wrote to the allocation in VRAM, else at most 64 KiB. */
 TEST_F(track, evictions_copy_what_was_written)
 {
 	struct drm_pagoda_stats before, after;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device is unbound from its driver while all of it is busy: jobs that never end and others
- * behind them, paging queues, evictions for want of room, address spaces that change, memory shared
- * with other devices, threads that access mappings, and one that waits for events. All work ends,
- * and neither memory nor references of the driver's module are left.
+ * The device is unbound from its driver while all of it is busy: jobs that never end, jobs behind
+ * these, paging queues, evictions for want of room, address spaces that change, memory shared with
+ * other devices, threads that access mappings, and a thread that waits for events. All work ends,
+ * and neither VRAM in use nor references to the driver's module are left.
  */
 #include <poll.h>
 
@@ -18,15 +18,15 @@
 #define TOUCHERS	3
 #define ROUNDS		3
 
-/* A client whose first job doesn't end; @fences are sync_files of all its jobs. */
+/* A client whose first job doesn't end by itself; @fences are sync_files of all its jobs. */
 struct runner {
 	struct client client;
 	int fences[1 + JOBS];
 };
 
 /*
- * A thread whose client binds allocations, makes them resident and evicts them, with a paging queue
- * and without. Each pager has allocations for all of VRAM.
+ * A thread whose client maps, makes resident and evicts its allocations, one after the other, with
+ * a paging queue and without. The allocations of a pager are as large together as VRAM.
  */
 struct pager {
 	int fd;
@@ -95,7 +95,7 @@ FIXTURE_SETUP(storm)
 	self->size = 16 * self->dev.page;
 }
 
-/* If a test ended without a bound device, binds it for the next test. */
+/* If a test ended without a bound device, binds the device for the next test. */
 FIXTURE_TEARDOWN(storm)
 {
 	char name[64];
@@ -107,8 +107,8 @@ FIXTURE_TEARDOWN(storm)
 /* ---- jobs --------------------------------------------------------------------------------- */
 
 /*
- * Submits what was appended to the program since the last time as a fenced job. Returns a sync_file
- * of the job's fence or a negative errno.
+ * Submits the commands appended to the program since the last job as a fenced job. Returns a
+ * sync_file of the job's fence or a negative errno.
  */
 static int runner_submit(struct client *client)
 {
@@ -182,7 +182,7 @@ static int pager_open(struct pager *pager, uint64_t vram)
 	return ret;
 }
 
-/* Returns whether a call failed only because other clients have the room at the moment. */
+/* Returns whether @error is an errno that calls answer while other clients have the room. */
 static bool is_busy(int error)
 {
 	return error == -ENOMEM || error == -EBUSY;
@@ -245,7 +245,7 @@ static void *toucher_run(void *arg)
 	return NULL;
 }
 
-/* Waits until @rounds is at least @goal, at most TEST_PATIENCE; returns whether it is. */
+/* Waits until @rounds has reached @goal, at most for TEST_PATIENCE. Returns false if it hasn't. */
 static bool reaches(const atomic_int *rounds, int goal)
 {
 	int64_t end = pagoda_now() + TEST_PATIENCE;
@@ -272,8 +272,8 @@ static void *listener_run(void *arg)
 }
 
 /*
- * Exports an allocation, which vgem imports and *@map maps; imports memory of udmabuf and makes it
- * resident. Returns 0 or a negative errno.
+ * Exports an allocation, which vgem imports and *@map maps; imports memory of udmabuf and makes
+ * that memory resident. Returns 0 or a negative errno.
  */
 static int share(struct _test_data_storm *self, uint64_t **map)
 {
@@ -304,7 +304,7 @@ static int touchers_start(struct _test_data_storm *self)
 		struct toucher *toucher = &self->touchers[n];
 		struct pager *pager = &self->pagers[n];
 
-		/* The first thread touches the shared allocation, others what pagers move. */
+		/* The first thread accesses the shared allocation, others those of pagers. */
 		*toucher = (struct toucher) {
 			.map = n ? pagoda_map(pager->fd, pager->handles[n], pager->size) : shared,
 			.words = (n ? pager->size : self->size) / 8,
@@ -349,7 +349,7 @@ TEST_F(storm, ends_everything)
 	ASSERT_EQ(0, pthread_join(listener->thread, NULL));
 	EXPECT_EQ(1, listener->lost);
 	EXPECT_TRUE(listener->last & POLLHUP);
-	/* Threads can still access their mappings: the second round began without the device. */
+	/* Mappings can still be accessed: the second further round begins after the unbinding. */
 	for (n = 0; n < TOUCHERS; n++) {
 		i = atomic_load(&self->touchers[n].rounds);
 		EXPECT_TRUE(reaches(&self->touchers[n].rounds, i + 2));
@@ -368,7 +368,7 @@ TEST_F(storm, ends_everything)
 	close(self->udmabuf);
 	munmap(self->memory, self->size);
 	close(self->dev.fd);
-	/* The driver's last work may end after the last file is closed. */
+	/* The driver's last work, which has a reference, may end after the last file is closed. */
 	for (n = 0; n < 600 && references() > 0; n++)
 		usleep(100000);
 	EXPECT_EQ(0, references());

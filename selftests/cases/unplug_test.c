@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device goes while clients use it: it is unbound from its driver, as in a hot unplug, and is
- * bound again. Calls on what clients still hold answer ENODEV, waits end, and listeners are told;
- * when all is closed, no memory is missing.
+ * The device is unbound from its driver while clients use it, as in a hot unplug, and bound again.
+ * Calls of these clients answer ENODEV, waits end, and listeners read DEVICE_LOST. New clients can
+ * use the device that was bound again, and no VRAM is missing.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #define PAGES		16
 #define WORKERS		4
 
-/* What a client holds when the device goes. */
+/* A client's objects, with which it makes calls after the device is gone. */
 struct client {
 	int fd;
 	struct drm_pagoda_vm_create vm;
@@ -46,7 +46,7 @@ FIXTURE_SETUP(unplug)
 	self->usage = test_vram_settled(self->dev.fd, 0);
 }
 
-/* If a test ended without a bound device, binds it for the next test. */
+/* If a test ended without a bound device, binds the device for the next test. */
 FIXTURE_TEARDOWN(unplug)
 {
 	char name[64];
@@ -58,7 +58,7 @@ FIXTURE_TEARDOWN(unplug)
 
 /* ---- clients --------------------------------------------------------------------------------- */
 
-/* The first allocation is in the aperture, the others in VRAM; all are mapped in the VM. */
+/* Creates allocations (the first for the aperture, else VRAM), makes them resident, maps them. */
 static int client_fill(struct client *client)
 {
 	uint32_t n;
@@ -152,7 +152,7 @@ TEST_F(unplug, what_is_held_can_be_closed)
 	client.map = pagoda_map(client.fd, client.bos[1], client.size);
 	ASSERT_NE(NULL, client.map);
 	pagoda_fill(client.map, pagoda_key(SEED, 1, 0), 0, client.size);
-	/* Nothing waits for the end of this work before the device goes. */
+	/* The test doesn't wait for the end of this work before it unbinds the device. */
 	ASSERT_EQ(0, pagoda_evict(client.fd, client.bos, BOS, client.syncobj, 1));
 	ASSERT_EQ(0, pagoda_make_resident_fence(client.fd, client.bos[2], client.fence, 8));
 	ASSERT_EQ(0, device_unbind(self->name));
@@ -175,7 +175,7 @@ TEST_F(unplug, what_is_held_can_be_closed)
 	expect_works(_metadata, self);
 }
 
-/* The device is bound again before a client has closed what it held: new clients work. */
+/* The device is bound again while an earlier client still has its file open: new clients work. */
 TEST_F(unplug, comes_back_before_it_is_closed)
 {
 	struct client client;
@@ -190,7 +190,7 @@ TEST_F(unplug, comes_back_before_it_is_closed)
 	expect_works(_metadata, self);
 }
 
-/* An event file reports DEVICE_LOST once, then end of file; it outlives device and client. */
+/* A listener reports DEVICE_LOST once, then end of file, also when the DRM file is closed. */
 TEST_F(unplug, is_told)
 {
 	struct pollfd poll_fd = { .fd = pagoda_events(self->dev.fd, 0), .events = POLLIN };
@@ -215,8 +215,8 @@ TEST_F(unplug, is_told)
 }
 
 /*
- * A device that says that it needs a reset counts as gone, and listeners are told although no
- * client has asked the device for anything.
+ * A device that reports NEEDS_RESET in its status counts as gone: listeners read DEVICE_LOST and
+ * end of file, although no client has made a call since the report.
  */
 TEST_F(unplug, breaks)
 {
@@ -238,7 +238,7 @@ TEST_F(unplug, breaks)
 	expect_works(_metadata, self);
 }
 
-/* What a client shares with others when the device goes. */
+/* An allocation that a client shares with vgem, and memory of udmabuf that the client imports. */
 struct sharer {
 	int vgem;
 	int ours;
@@ -253,7 +253,7 @@ struct sharer {
 
 /*
  * Exports an allocation, which vgem imports and the CPU maps; imports memory of udmabuf and makes
- * it resident. Returns 0 or a negative errno.
+ * that memory resident; writes SEED to both. Returns 0 or a negative errno.
  */
 static int sharer_make(struct sharer *sharer, int fd, uint64_t page)
 {
@@ -281,8 +281,8 @@ static int sharer_make(struct sharer *sharer, int fd, uint64_t page)
 }
 
 /*
- * Without the device memory of another exporter keeps its content. An exported allocation is zeros
- * in its mappings, and can't be exported or imported any more.
+ * When the device is gone, imported memory keeps its content. An exported allocation is zeros in
+ * mappings of its dma-buf, and can't be exported, imported or synchronized any more.
  */
 TEST_F(unplug, what_is_shared_can_be_closed)
 {
@@ -301,7 +301,7 @@ TEST_F(unplug, what_is_shared_can_be_closed)
 		EXPECT_EQ(-ENODEV, prime_import(fd, sharer.udmabuf, &handle));
 		vgem = vgem_open();
 		EXPECT_EQ(-ENODEV, prime_import(vgem, sharer.ours, &handle));
-		/* The first round closes before the device is bound again, the second after. */
+		/* Round 0 closes its files before the device is bound again, round 1 after. */
 		if (round)
 			ASSERT_EQ(0, device_bind(self->name));
 		EXPECT_EQ(0, pagoda_close(sharer.vgem, sharer.theirs));
@@ -348,8 +348,8 @@ static void *waiter_run(void *arg)
 }
 
 /*
- * When the device goes, the first fence gets the maximum value, which ends waits for it. The second
- * fence doesn't get a value any more: a wait for it alone fails, and its eventfd isn't told.
+ * When the device is gone, the first fence gets the maximum value, which ends its waits. The second
+ * fence (NO_MAX_ON_RESET) doesn't: a wait for this fence alone fails, and @never isn't signalled.
  */
 TEST_F(unplug, ends_waits)
 {
@@ -407,7 +407,7 @@ static void *withholder_run(void *arg)
 	return (void *)(intptr_t)pagoda_ioctl(withholder->fd, DRM_IOCTL_PAGODA_EVICT, &args);
 }
 
-/* A call that waits for a page of its argument doesn't hold up the removal of the device. */
+/* The removal of the device doesn't wait for a call that waits for a page of its argument. */
 TEST_F(unplug, waits_for_no_page)
 {
 	struct withholder withholder = { .fd = self->dev.fd };
@@ -434,7 +434,7 @@ TEST_F(unplug, waits_for_no_page)
 	expect_works(_metadata, self);
 }
 
-/* Creates, moves, destroys and closes until a call fails. Returns the call's negative errno. */
+/* Makes, moves and destroys objects of clients until a call fails. Returns its negative errno. */
 static void *worker(void *arg)
 {
 	struct _test_data_unplug *self = arg;
@@ -505,7 +505,7 @@ static pid_t start_soak(int *output)
 	return pid;
 }
 
-/* soak, whose clients look for lost content, reports no loss when the device goes, but a skip. */
+/* soak, whose clients look for lost content, reports a skip, no loss, if the device is unbound. */
 TEST_F(unplug, is_no_loss_for_soak)
 {
 	int64_t end = pagoda_now() + TEST_PATIENCE;
@@ -519,7 +519,7 @@ TEST_F(unplug, is_no_loss_for_soak)
 		SKIP(return, "no soak");
 	pid = start_soak(&output);
 	ASSERT_LT(0, pid);
-	/* Wait until soak's clients have filled most of VRAM. */
+	/* Wait until 3/4 of VRAM is in use, by soak's clients. */
 	while (pagoda_usage(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM) <
 	       self->dev.vram.size * 3 / 4 && pagoda_now() < end)
 		usleep(10000);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The life of VMs, contexts and monitored fences: refusals and limits of their creation and
- * destruction, also while threads bind, when processes are killed and when the device fails.
- * bind_test.c tests what VM_BIND makes of addresses.
+ * The life of VMs, contexts and monitored fences: creation and destruction, refusals of these, a
+ * client's limit of VMs; and changes of VMs by threads, by processes that are killed and while the
+ * device fails. bind_test.c tests what addresses lead to after VM_BIND.
  */
 #include <pthread.h>
 
@@ -104,7 +104,7 @@ TEST_F(vm, fence_refusals)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-/* A client may have DRM_PAGODA_MAX_VMS VMs; limits_test.c tests the limit of a user. */
+/* A client may have DRM_PAGODA_MAX_VMS VMs; limits_test.c tests the limits of users. */
 TEST_F(vm, as_many_as_a_client_may_have)
 {
 	uint32_t ids[MAX_SPACES], count[2] = { 0 }, round, n;
@@ -118,7 +118,7 @@ TEST_F(vm, as_many_as_a_client_may_have)
 			if (ret)
 				break;
 			ids[n] = args.vm;
-			/* In the first round all VMs get tables, later every 16th and the last. */
+			/* In round 0 all VMs get tables, in round 1 every 16th and the last. */
 			if (!round || n % 16 == 0 || n + 1 == count[0])
 				ASSERT_EQ(0, pagoda_bind_range(self->fd, args.vm,
 							       DRM_PAGODA_BIND_MAP_ZERO,
@@ -191,7 +191,7 @@ TEST_F(vm, killed_while_bound)
 		kill(pid, SIGKILL);
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		EXPECT_TRUE(WIFSIGNALED(status));
-		/* The client may have evicted tables of this test's VM: this brings them back. */
+		/* The client may have evicted tables of the test's VM: settle() restores them. */
 		EXPECT_EQ(0, settle(self));
 		EXPECT_EQ(0, settle(self));
 		EXPECT_EQ(usage, test_vram_settled(self->fd, usage));
@@ -225,7 +225,7 @@ struct work {
 	uint32_t bound;
 };
 
-/* Binds, unmaps and moves at random, as other threads do; counts unexpected errors in @wrong. */
+/* Maps, unmaps and moves at random, beside threads that do so, too; counts unexpected errors. */
 static void *work_run(void *arg)
 {
 	struct work *work = arg;
@@ -254,11 +254,11 @@ static void *work_run(void *arg)
 		default:
 			ret = pagoda_bind_range(self->fd, self->vm.vm, DRM_PAGODA_BIND_MAP_ZERO,
 						va, self->dev.page);
-			/* Another thread's mapping is there. */
+			/* This or another thread has mapped an allocation at @va. */
 			ret = ret == -EEXIST ? 0 : ret;
 			break;
 		}
-		/* Other threads' allocations may have all the room at the moment. */
+		/* Allocations that other threads made resident may have all the room. */
 		work->wrong += ret && ret != -ENOMEM && ret != -EBUSY;
 	}
 	return NULL;
@@ -316,7 +316,7 @@ TEST_F(vm, closed_while_it_is_bound)
 				       size));
 	usage = pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_VRAM);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, race_bind, &work));
-	/* On a busy machine a handle may be closed each time before the thread gets to it. */
+	/* On a busy machine 300 handles may be closed before the thread has mapped any: go on. */
 	for (n = 0; n < 300 || (!__atomic_load_n(&work.bound, __ATOMIC_RELAXED) &&
 				pagoda_now() < end); n++) {
 		uint32_t made;
@@ -371,13 +371,13 @@ TEST_F(vm, fences_say_that_it_is_there)
 		EXPECT_EQ(value + 3 * n + 1, fence_now(map));
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 	}
-	/* The page with the value stays as long as it is mapped. */
+	/* The page with the value stays as long as the page is mapped. */
 	ASSERT_EQ(0, pagoda_fence_destroy(self->fd, fence));
 	EXPECT_EQ(value + 13, fence_now(map));
 	munmap((void *)map, self->dev.page);
 }
 
-/* A refused MAKE_RESIDENT doesn't promise its value: another call may promise it. */
+/* A refused MAKE_RESIDENT doesn't promise its fence_value: a later call may promise this value. */
 TEST_F(vm, a_refused_call_keeps_the_fence)
 {
 	uint32_t fence, small, large[2], n;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A program withholds a page of its memory while a call reads its arguments there, or writes its
- * answer. The call waits for the page. A reset of the device and other clients don't wait for the
- * call. unplug_test.c shows the same of a removal of the device.
+ * A program withholds a page of its memory from which a call reads arguments, or to which the call
+ * writes its answer. The call waits for the page. A reset of the device and calls of other clients
+ * don't wait for the call. unplug_test.c tests the same with a removal of the device.
  */
 #include <pthread.h>
 
 #include "lib/reset_fixture.h"
 #include "lib/withheld.h"
 
-/* The client that withholds a page, objects that its calls name, the call and its result. */
+/* A client that withholds a page, objects that the calls name, the call to make and its result. */
 struct caller {
 	struct client *client;
 	struct withheld page;
@@ -78,7 +78,7 @@ static int call_query_residency(struct caller *caller)
 	return pagoda_ioctl(caller->client->fd, DRM_IOCTL_PAGODA_QUERY_RESIDENCY, &args);
 }
 
-/* RECLAIM writes its results to the page; the allocation is offered before. */
+/* RECLAIM writes its results to the page; before RECLAIM the function offers the allocation. */
 static int call_reclaim(struct caller *caller)
 {
 	struct drm_pagoda_residency_entry entry = { .handle = caller->handle };
@@ -174,7 +174,7 @@ static void fill_fence_signal(struct caller *caller)
 
 static const struct {
 	const char *name;
-	void (*fill)(struct caller *caller);	/* content of the page, or NULL: zeros */
+	void (*fill)(struct caller *caller);	/* writes to page.content; NULL: zeros stay */
 	int (*call)(struct caller *caller);
 } calls[] = {
 	{ "the struct", fill_struct, call_struct },
@@ -199,8 +199,8 @@ static void *caller_thread(void *arg)
 }
 
 /*
- * Resets the device, and then has another client move an allocation, bind and run a job. Returns
- * NULL, or what failed.
+ * Resets the device, and then has @victim evict @handle and make it resident, unmap a range and run
+ * a job. @before: number of resets until then. Returns NULL, or what failed.
  */
 static const char *others(struct client *victim, uint32_t handle, uint64_t before)
 {
@@ -208,7 +208,7 @@ static const char *others(struct client *victim, uint32_t handle, uint64_t befor
 		return "a reset";
 	if (resets(victim) != before + 1)
 		return "the number of resets";
-	/* The reset lost content in VRAM: without this the calls below fail for that. */
+	/* A reset loses content in VRAM. Unless acknowledged, the loss has the next waits fail. */
 	pagoda_acknowledge(victim->fd, handle, LIMIT);
 	if (pagoda_evict_wait(victim->fd, handle) || pagoda_make_resident_wait(victim->fd, handle))
 		return "paging";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Entry points of libFuzzer. An input is a struct fuzz_head, followed by a paging buffer, which
- * goes through the printer, the device's engine and the CPU executor, or by the commands of a job,
- * which the engine and a model execute.
+ * goes through the printer, the device's engine and the CPU executor, or, with FUZZ_JOB, by the
+ * commands of a job, which the engine executes, and a model if job.c can compare both.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +31,8 @@ static void fuzz_visit(void *arg, const struct virtio_pagoda_packet *packet)
 }
 
 /*
- * Prints the buffer and requires that the text ends within @room bytes. If these were enough, the
- * text must have a line for each packet that can be walked, and one for the first malformed packet.
+ * Prints the buffer; the text with its final 0 must fit into @room bytes. A text that doesn't fill
+ * @room must have a line for each packet that the walk visits, and for a first malformed packet.
  */
 static void fuzz_print(const u8 *data, u32 size, size_t room)
 {
@@ -47,7 +47,7 @@ static void fuzz_print(const u8 *data, u32 size, size_t room)
 	for (i = 0; i < text.len; i++)
 		lines += text.data[i] == '\n';
 	pagoda_paging_walk(data, size, 0, fuzz_visit, &visited);
-	/* The printer stops when the text is full, and then may have printed fewer packets. */
+	/* The printer stops when the text is full: packets that the walk visits may be missing. */
 	fuzz_require(packets <= visited);
 	if (text.len + 1 < room) {
 		fuzz_require(packets < 0 || packets == visited);
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const u8 *input, size_t size)
 	}
 	if (fuzz_packet_virtual(input + sizeof(*head), bytes) > FUZZ_VIRTUAL)
 		return -1;
-	/* Memory of exactly the buffer's size: the sanitizer finds a read behind the buffer. */
+	/* Memory of exactly the buffer's size: the sanitizer finds an access behind the buffer. */
 	data = malloc(bytes);
 	memcpy(data, head + 1, bytes);
 	fuzz_print(data, bytes, head->mode & FUZZ_SHORT ? 1 + head->text : 64 * 1024);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of the fuzzer share. */
+/* Declarations that the files of the fuzzer share, some of them with restream. */
 #ifndef PAGODA_FUZZ_H
 #define PAGODA_FUZZ_H
 
@@ -15,16 +15,16 @@
 #define FUZZ_SYSTEM	32	/* pages */
 #define FUZZ_APERTURE	512	/* pages */
 #define FUZZ_MMU	1024	/* pages */
-#define FUZZ_RUNS	8	/* most runs in a packet */
+#define FUZZ_RUNS	8	/* most runs that the device accepts in a packet */
 #define FUZZ_SPACES	2
 #define FUZZ_RANGES	2
 #define FUZZ_WINDOW	0x10000ull
 #define FUZZ_BUS	0x100000000ull
-#define FUZZ_BUFFER	2048	/* most bytes in a buffer */
-/* Most bytes that the virtual operations of a buffer may name together. */
+#define FUZZ_BUFFER	2048	/* most bytes of packets or commands in an input */
+/* Inputs with a larger fuzz_packet_virtual(), in bytes, aren't executed. */
 #define FUZZ_VIRTUAL	(64ull << 20)
 
-/* Page numbers of space 0's first tables: in VRAM, but FUZZ_TABLE_SYS in system memory. */
+/* Page numbers of tables that space 0 has at first: in VRAM, FUZZ_TABLE_SYS in system memory. */
 #define FUZZ_TABLE_4K	8
 #define FUZZ_TABLE_64K	9
 #define FUZZ_TABLE_1	10	/* two pages with FUZZ_DUAL */
@@ -33,8 +33,8 @@
 #define FUZZ_ROOT	16	/* number of entries of the root */
 
 /*
- * What those tables map. The first three are in entry 0 of level 1, in pages of 4 KiB. An entry of
- * level 1 covers FUZZ_VA_LARGE bytes; each address that follows is where another entry begins.
+ * Addresses that those tables map. VRAM, SYSTEM and MORE are in entry 0 of level 1, in pages of
+ * 4 KiB. An entry of level 1 covers FUZZ_VA_LARGE bytes; FUZZ_VA_64K and so on begin an entry each.
  */
 #define FUZZ_VA_VRAM	0
 #define FUZZ_VA_SYSTEM	(FUZZ_VRAM * FUZZ_PAGE)
@@ -50,10 +50,10 @@
 #define FUZZ_SPANS	1	/* the engine keeps what the check of a packet looked up */
 #define FUZZ_GAPS	2	/* the engine finds no two pages of system memory in a row */
 #define FUZZ_STEPS	4	/* the engine, like the executor, gets one packet at a time */
-#define FUZZ_SHORT	8	/* the printed text is cut off */
+#define FUZZ_SHORT	8	/* the printed text has room for fuzz_head.text bytes only */
 #define FUZZ_TLB	16	/* the engine keeps translations; changed ones are flushed */
 #define FUZZ_EXEC	32	/* the buffer comes from an execution queue */
-/* the packet that fails does so in the middle; of a job: the commands change while it waits */
+/* the failing packet fails in the middle; of a job: commands change while a WAIT waits */
 #define FUZZ_MIDDLE	64
 #define FUZZ_JOB	128	/* commands follow, not packets */
 
@@ -72,8 +72,9 @@
  * @mode: Flags, FUZZ_SPANS to FUZZ_JOB
  * @text: With FUZZ_SHORT, bytes that the printed text has room for, besides its final 0
  * @device: Flags, FUZZ_DEVICE_MMU to FUZZ_NO_64K, and the number of levels
- * @start: Number of packets at the beginning that are skipped
- * @fail: Number of the packet that fails, from 1; 0 = none. The packet is then executed again
+ * @start: Number of packets at the beginning that are skipped; none if these aren't well-formed
+ * @fail: Number, from 1, of the packet that the engine fails (with FUZZ_MIDDLE if world_may_fail())
+ *	and then executes again; 0 = none
  * @reserved: Unused; of a job: the first chooses a byte of the request, the second has the bits of
  *	that byte that are inverted
  */
@@ -96,9 +97,9 @@ void fuzz_tables_write(u8 *vram, u8 *system_table, u32 device);
 
 /**
  * struct fuzz_oracle - What the CPU executor made of a buffer
- * @stop: Offset of the first packet that the executor didn't execute
+ * @stop: Offset of the packet that was refused, or is cut; else the end of the packets to execute
  * @reason: Fault reason of that packet, 0 if all were executed or with @cut
- * @cut: The effect of the packet at @stop isn't determined: nothing is compared from there on
+ * @cut: The effect of the packet at @stop isn't determined: nothing from this packet on is compared
  */
 struct fuzz_oracle {
 	u32 stop;
@@ -155,7 +156,7 @@ u32 fuzz_pick(u32 count);
 bool fuzz_chance(u32 percent);
 void fuzz_seed(u64 seed);
 
-/* Stops the fuzzer, which keeps the input, unless @condition is true. */
+/* Ends the program, after which libFuzzer keeps the input, unless @condition is true. */
 #define fuzz_require(condition) \
 	do { \
 		if (!(condition)) \

@@ -22,7 +22,7 @@
 
 /*
  * struct job_page - What 4 KiB of addresses lead to
- * @entry: page-table entry; of a page of 64 KiB that of its first 4 KiB counts; 0 = not mapped
+ * @entry: page-table entry, 0 = not mapped; the first of 16 is the entry of a page of 64 KiB
  * @data: number of the page in @job.memory; ~0 = none
  */
 struct job_page {
@@ -65,7 +65,7 @@ static void job_fence(void *context, const struct pagoda_engine_run *run, u64 ad
 	fuzz_require(run->fault.opcode == VIRTIO_PAGODA_COMMAND_SIGNAL);
 }
 
-/* Changes the commands while they are executed, as a hostile program does. */
+/* Changes bytes of the commands in the engine's memory, as a hostile program does during a job. */
 static void job_scribble(u32 seed)
 {
 	u8 *code = job.memory + job.pages[JOB_CODE].data * FUZZ_PAGE;
@@ -78,8 +78,8 @@ static void job_scribble(u32 seed)
 }
 
 /*
- * Called while a WAIT command waits, without a lock. Nothing else writes the value: ends the wait,
- * but changes the commands a few times before if @job.hostile.
+ * Called by the engine, without a lock, while a WAIT command waits. No thread would ever write the
+ * value: stops the job, with @job.hostile only after a few changes of the commands.
  */
 static void job_idle(void *context, const struct pagoda_engine_run *run)
 {
@@ -135,8 +135,8 @@ static void job_page(u32 page, u32 segment, u64 address, u64 flags, u32 data)
 }
 
 /*
- * Lists page @from of system memory, 0 to 19, for page @page of the addresses. The pages behind 19
- * are reached through the aperture only.
+ * Lists page @from of system memory, 0 to 19, for page @page of the addresses. Pages 20 to 27 are
+ * reached through the aperture only, later pages not at all.
  */
 static void job_list_system(u32 page, u32 from, u64 flags)
 {
@@ -182,7 +182,7 @@ static __le64 *job_table(u32 page)
 	return (__le64 *)(job.memory + page * FUZZ_PAGE);
 }
 
-/* Writes the page tables of space 1 from @job.pages, which has none of the tables' own pages. */
+/* Writes the tables of space 1 from @job.pages, which leads to none of them, and sets the root. */
 static void job_tables(void)
 {
 	u64 leaf = VALID | 1ull << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT | JOB_TABLE_4K * FUZZ_PAGE;
@@ -227,7 +227,7 @@ static void job_image(void)
 		image->saved[i] = cpu_to_le64(i * 0x123456789ull);
 }
 
-/* Maps pages of the device MMU, if there is one, and of the aperture by executing packets. */
+/* Has the engine map pages of the device MMU, if the device has an MMU, and of the aperture. */
 static void job_maps(void)
 {
 	struct {
@@ -268,8 +268,8 @@ static void job_maps(void)
 }
 
 /*
- * Sets up a device of the input's kind. The memory is the same for all inputs of that kind, but for
- * the commands, @data.
+ * Sets up a device of the input's kind. Its memory begins with the same content for all inputs of
+ * that kind, but for the commands, @data.
  */
 static void job_begin(const u8 *data, u32 size, const struct fuzz_head *head)
 {
@@ -306,8 +306,8 @@ static void job_begin(const u8 *data, u32 size, const struct fuzz_head *head)
 }
 
 /*
- * Returns the model's byte at an address; NULL if it reads as zero, or with *@reason set if the
- * access faults.
+ * Returns the model's byte at an address; NULL if the byte reads as zero, or, with *@reason set, if
+ * the access faults.
  */
 static u8 *job_byte(void *priv, u64 va, u32 access, u32 *reason)
 {
@@ -370,14 +370,14 @@ static enum pagoda_engine_outcome job_run(const struct job_request *request,
 	fuzz_require(run->fault.reason < VIRTIO_PAGODA_FAULT_COUNT);
 	fuzz_require(run->packets <= JOB_LIMIT && run->offset <= run->size);
 	fuzz_require(!job.engine.translation.readers && !job.engine.translation.writer);
-	/* Without DRAIN, which a changed request may lack, writes may still be combined. */
+	/* Without DRAIN, which a changed request may lack, the combiner may still hold writes. */
 	if (request->execute.flags)
 		fuzz_require(!pagoda_engine_holds_writes(&job.engine, 1));
 	pagoda_engine_write_back(&job.engine, 1);
 	return outcome;
 }
 
-/* Requires that commands have changed no table, and no page that no address leads to. */
+/* Requires that pages to which no address leads are unchanged, but for the save area. */
 static void job_check_rest(void)
 {
 	bool mapped[JOB_DATA] = {};
@@ -412,8 +412,8 @@ static void job_agree(const struct command_model *model, enum command_model_end 
 }
 
 /*
- * Has the model execute the commands, and requires that it ends as the engine did and leaves the
- * same memory and saved registers. A program that reaches TIMESTAMP isn't compared.
+ * Has the model execute the commands, and requires that the model ends as the engine did, with the
+ * same memory and saved registers. A program that reaches a TIMESTAMP isn't compared.
  */
 static void job_compare(const struct pagoda_engine_run *run, enum pagoda_engine_outcome outcome,
 			u32 size)
@@ -439,8 +439,8 @@ static void job_compare(const struct pagoda_engine_run *run, enum pagoda_engine_
 }
 
 /*
- * Has the engine execute commands, and unless the request or the commands were changed the model,
- * too: requires the same of both.
+ * Has the engine execute commands, and compares with the model, unless the request was changed, the
+ * commands may change during the job (FUZZ_MIDDLE), or @size is 0.
  */
 void fuzz_job_execute(const u8 *data, u32 size, const struct fuzz_head *head)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Makes and changes commands at random, so that most of them are executed. */
+/* Makes commands at random, most of them valid, and changes commands. */
 #include "job.h"
 
-#define JOB_LONGEST	128u	/* bytes of the longest command that is made */
+#define JOB_LONGEST	128u	/* bytes; no command that is made is longer */
 
 static u64 job_address(u32 alignment)
 {
@@ -73,7 +73,7 @@ static void job_arrays(void *command, u32 opcode)
 	compute->dst = fuzz_chance(30) ? compute->a : cpu_to_le64(job_address(4));
 }
 
-/* Fills in the address of a command that begins with one, and its value, if it has one. */
+/* Fills in a command whose first field is an address, and whose next is a value, if any. */
 static void job_value(struct virtio_pagoda_atomic_add *command, u32 opcode)
 {
 	struct virtio_pagoda_compare *compare = (void *)command;
@@ -179,7 +179,7 @@ static u32 job_make_command(u8 *data)
 	return size;
 }
 
-/* Returns the offset behind the command at @offset; @size if the command's length is wrong. */
+/* Returns the offset behind the command at @offset; @size if its length is wrong or cut off. */
 static u32 job_next(const u8 *data, u32 size, u32 offset)
 {
 	struct virtio_pagoda_command head;
@@ -226,7 +226,7 @@ u32 fuzz_job_mutate(u8 *data, u32 size, u32 room)
 	case 2:
 		data[at + fuzz_pick(next - at)] ^= 1 << fuzz_pick(8);
 		break;
-	default:	/* an address for a field, which often is one */
+	default:	/* writes an address to a field, which often is for an address */
 		if (next - at >= 16) {
 			u64 address = job_address(1u << fuzz_pick(4));
 

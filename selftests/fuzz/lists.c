@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Makes from a packet the private data that the driver makes along with a packet: page lists. The
- * CPU executor reaches system memory by struct page, the engine by the addresses in the packet. In
- * place of a struct page a list has the address of a page of the executor's memory.
+ * CPU executor reaches system memory by the struct pages of lists, the engine by the addresses in
+ * the packet. In place of a struct page a list has the address of a page of the executor's memory.
  */
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@
 #include "fuzz.h"
 
 /*
- * Returns the list of the pages of runs, which the caller frees. The list ends with NULL, behind
- * @memory->max_pages pages or before the first page that isn't in the memory.
+ * Returns the list of the pages of runs, which the caller frees. The list ends with NULL: behind
+ * the last page, behind @memory->max_pages pages or before the first page that @memory lacks.
  */
 static void **list_runs(const struct fuzz_memory *memory, const struct virtio_pagoda_run *runs,
 			u32 nr_runs, bool bus)
@@ -36,7 +36,7 @@ static void **list_runs(const struct fuzz_memory *memory, const struct virtio_pa
 	return list;
 }
 
-/* Returns a list of the page at an address; NULL if the page isn't in system memory. */
+/* Returns a list of the page at an address; NULL if system memory has no such page. */
 static void **list_one(const struct fuzz_memory *memory, u32 segment, u64 address)
 {
 	struct virtio_pagoda_run run = {
@@ -79,7 +79,7 @@ static void **list_table(const struct fuzz_memory *memory,
 	u64 first = le32_to_cpu(update->first_entry);
 	void **list;
 
-	/* As if entries had two words, as in dual tables: more pages do no harm. */
+	/* Counts two words for each entry, as dual tables have: more pages do no harm. */
 	end = (first + le32_to_cpu(update->nr_entries)) * 16 / FUZZ_PAGE + 1;
 	if (le32_to_cpu(update->nr_entries) > memory->max_pages * 512 || end > 1ull << 21)
 		return NULL;
@@ -89,7 +89,7 @@ static void **list_table(const struct fuzz_memory *memory,
 	return list;
 }
 
-/* Returns how many bytes of the table an update writes; *@first is the offset of the first. */
+/* Returns how many bytes of the table an update's entries take; *@first: offset of these bytes. */
 u64 fuzz_lists_update(const struct pagoda_cpu_executor *cpu,
 		      const struct virtio_pagoda_update_page_table *update, u64 *first)
 {
@@ -101,7 +101,7 @@ u64 fuzz_lists_update(const struct pagoda_cpu_executor *cpu,
 	return le32_to_cpu(update->nr_entries) * stride;
 }
 
-/* Returns whether @list has all pages of a table in system memory that the update writes to. */
+/* Returns whether @list has all pages that the update writes to, and the update has entries. */
 static bool table_there(const struct fuzz_memory *memory,
 			const struct virtio_pagoda_update_page_table *update, void **list)
 {
@@ -131,7 +131,7 @@ static void lists_runs(const struct fuzz_memory *memory, const void *packet, u32
 
 /*
  * Returns the private data of a packet of @length bytes, at @offset in its buffer. The caller frees
- * its lists by fuzz_lists_free().
+ * the lists by fuzz_lists_free().
  */
 struct pagoda_paging_private fuzz_lists_make(const struct fuzz_memory *memory, const void *packet,
 					     u32 length, u32 offset)

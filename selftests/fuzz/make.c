@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Makes packets of every operation at random: valid ones, or nearly. */
+/* Makes packets of every operation at random, valid or nearly valid. */
 #include "fuzz.h"
 
 #define RUN_SIZE	sizeof(struct virtio_pagoda_run)
@@ -27,14 +27,14 @@ bool fuzz_chance(u32 percent)
 	return fuzz_pick(100) < percent;
 }
 
-/* Chooses @pages pages of system memory in a row; returns the address that packets use for them. */
+/* Chooses @pages pages in a row of system memory; returns their address as packets name it. */
 static u64 make_system(u32 pages)
 {
 	return (device & FUZZ_DEVICE_MMU ? 0 : FUZZ_BUS) +
 	       fuzz_pick(FUZZ_SYSTEM + 1 - pages) * FUZZ_PAGE;
 }
 
-/* Makes at most @nr_runs runs of @pages pages together. Returns the number of runs. */
+/* Makes up to @nr_runs runs of @pages pages together, @bus: by bus addresses. Returns how many. */
 static u32 make_runs(struct virtio_pagoda_run *runs, u32 nr_runs, u64 pages, bool bus)
 {
 	u32 i;
@@ -77,8 +77,8 @@ static u32 make_side(struct virtio_pagoda_location *side, struct virtio_pagoda_r
 }
 
 /*
- * Describes a surface; returns its number of pages. There are few different surfaces, so that a
- * swizzling range that one packet set up often fits the surface of another.
+ * Describes a surface; returns its number of pages. There are few different layouts, so that a
+ * swizzling range that a packet set up often fits the surface of another packet.
  */
 static u32 make_tiled(struct virtio_pagoda_tiled *tiled)
 {
@@ -249,7 +249,7 @@ static u32 make_virtual_transfer(struct virtio_pagoda_virtual_transfer *transfer
 	return sizeof(*transfer);
 }
 
-/* Makes a page-table entry: of a page, a table or zeros, or an invalid one. */
+/* Makes a page-table entry: of a page, a table or zeros, or an invalid entry. */
 static u64 make_entry(u32 level)
 {
 	u64 segment = fuzz_pick(3), address, entry = VIRTIO_PAGODA_PTE_VALID;
@@ -370,7 +370,7 @@ static u32 make_copy(struct virtio_pagoda_copy_page_table_entries *copy)
 			.dst_entry = cpu_to_le32(fuzz_pick(513 - entries)),
 			.nr_entries = cpu_to_le32(entries),
 		};
-		/* In the same table, so that source and destination may overlap. */
+		/* The same table is source and destination, so that both may overlap. */
 		if (fuzz_chance(30))
 			ranges[i].dst_table = ranges[i].src_table;
 		if (fuzz_chance(30))
@@ -458,7 +458,7 @@ static u32 make_signal(struct virtio_pagoda_signal_monitored_fence *signal)
 	return sizeof(*signal);
 }
 
-/* Makes packets of the operations that have only a few fields, and nothing behind these. */
+/* Makes a packet of an operation that has only a few fields, and nothing behind these. */
 static u32 make_small(void *packet, u32 opcode)
 {
 	struct virtio_pagoda_access_physical *access = packet;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes inputs as packets rather than as bytes: makes, doubles and drops whole packets, sets
- * fields to values near a limit, and joins packets of two inputs. Most of the time a changed
- * packet's length is put right afterwards, and the size that it states for its runs: a wrong one
- * mostly ends the execution of a buffer early. Commands of a job are changed by job_make.c.
+ * Changes inputs as packets, seldom as bytes: makes, doubles and drops whole packets, sets fields
+ * to values near a limit, and joins packets of two inputs. In most cases the length of a changed
+ * packet is corrected, and so is the size that the packet states for its runs: a wrong length or
+ * size mostly ends the execution of a buffer early. job_make.c changes the commands of a job.
  */
 #include "job.h"
 
-/* Returns a limit that some check compares with, or a value near it. */
+/* Returns a limit that some check compares with, or a value near such a limit. */
 static u64 make_boundary(void)
 {
 	static const u64 values[] = {
@@ -25,7 +25,7 @@ static u64 make_boundary(void)
 	return fuzz_chance(50) ? value + by : value - by;
 }
 
-/* Changes 16, 32 or 64 bits of a packet: inverts a bit, adds a little, or sets a value. */
+/* Changes 16, 32 or 64 bits of a packet: inverts a bit, adds or subtracts, or sets a value. */
 static void change_field(u8 *packet, u32 length)
 {
 	u32 width = 2u << fuzz_pick(3);
@@ -47,8 +47,8 @@ static void change_field(u8 *packet, u32 length)
 }
 
 /*
- * Sets the size or number of pages in a packet to @pages, which its runs add up to; the size of a
- * transfer may be 4 bytes less.
+ * Sets the size or number of pages in a packet to @pages, which the packet's runs add up to; the
+ * size of a transfer may be 4 bytes less.
  */
 static void put_pages_right(void *packet, u64 pages)
 {
@@ -74,8 +74,8 @@ static void put_pages_right(void *packet, u64 pages)
 }
 
 /*
- * Sets a packet's length to what its counts and flags call for, and in most cases the size that it
- * states to what its runs add up to.
+ * Sets a packet's length to what counts and flags call for, and in most cases the size that the
+ * packet states to what its runs add up to. Does nothing if that length would exceed the buffer.
  */
 static void put_right(u8 *data, u32 size, u32 offset)
 {
@@ -96,8 +96,8 @@ static void put_right(u8 *data, u32 size, u32 offset)
 }
 
 /*
- * Returns the offset of a packet that is chosen at random; *@next is the offset behind it, or 0 if
- * there is no packet.
+ * Returns the offset of a packet that is chosen at random; *@next is the offset behind the packet,
+ * or 0 if the buffer has no packet.
  */
 static u32 choose_packet(const u8 *data, u32 size, u32 *next)
 {
@@ -178,8 +178,8 @@ static void mutate_head(struct fuzz_head *head)
 }
 
 /*
- * Changes the commands of a job, and sometimes the fields that say what of its request is wrong.
- * Returns the new size. A job stays a job; other inputs become jobs only if they have no packets.
+ * Changes the commands of a job, and sometimes head->reserved, which says what is wrong in the
+ * job's request. Returns the new size of the input.
  */
 static size_t mutate_job(u8 *data, size_t size, size_t room)
 {
@@ -224,8 +224,8 @@ size_t LLVMFuzzerCustomMutator(u8 *data, size_t size, size_t room, unsigned int 
 }
 
 /*
- * Joins the first packets of @a, with its head, and the last packets of @b. Returns the size, or 0
- * if an input is a job or there is too little room.
+ * Joins the head and first packets of @a and the last packets of @b. Returns the size, or 0 if an
+ * input is a job or too short, or there is too little room.
  */
 size_t LLVMFuzzerCustomCrossOver(const u8 *a, size_t a_size, const u8 *b, size_t b_size,
 				 u8 *out, size_t room, unsigned int seed)

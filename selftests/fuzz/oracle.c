@@ -2,30 +2,30 @@
 /*
  * The machine of the CPU executor, which the engine is compared with.
  *
- * The page lists of a packet are made from the addresses in the packet. Without a device MMU a list
+ * The page lists of a packet are made from the addresses in the packet. A list of bus addresses
  * ends before the first address that leads to no memory, because the executor knows such an address
- * by its missing page only. With a device MMU any page stands for an address that isn't mapped,
- * because the executor has to refuse the address by its copy of the MMU's map.
+ * by its missing page only. For a device address that the device MMU doesn't map, a list has a page
+ * all the same: the executor has to refuse the address by its copy of the MMU's map.
  *
  * Executor and engine must execute the same packets, leave the same memory and maps, and refuse a
  * packet with the same reason. world.c has a table of differences that are excused because only
- * the engine can know the reason. Where the result depends on how a packet is executed, it isn't
- * compared (&struct fuzz_oracle.cut):
+ * the engine can know the reason. The result isn't compared (&struct fuzz_oracle.cut) of a packet
+ * that names more than ORACLE_WALKS pages, or whose result depends on how the packet is executed:
  *
  *	source and destination are the same	what is copied depends on the order
  *	memory at different addresses
  *	a packet that changes the page tables	the result depends on how much was translated
- *	by which it is translated itself	before the change
+ *	of its own addresses			before the change
  *	an aperture page whose device address	the executor keeps pages, the engine
- *	MAP_MMU has changed since		addresses
+ *	was unmapped or mapped anew since	addresses
  */
 #include <stdlib.h>
 
 #include "../../drivers/pagoda/paging/cpu/walk.h"
 #include "fuzz.h"
 
-#define ORACLE_WALKS	1024		/* most pages that a packet may translate */
-#define ORACLE_FLUSHES	64		/* most pages that are flushed one by one */
+#define ORACLE_WALKS	1024		/* most pages that a compared packet may translate */
+#define ORACLE_FLUSHES	64		/* most pages that world_flush() flushes one by one */
 
 struct pagoda_cpu_executor fuzz_cpu;
 u8 *fuzz_cpu_system;
@@ -38,7 +38,7 @@ struct oracle_walk {
 	struct pagoda_cpu_leaf leaf[2];
 };
 
-/* Addresses of @count pages whose translation the packet at @offset changed. */
+/* The @count pages whose translation the packet at @offset changed: @addresses has the first. */
 struct oracle_flush {
 	u32 offset;
 	u32 count;
@@ -76,7 +76,7 @@ static void *oracle_map_page(const void *pages, u64 index)
 	return page;
 }
 
-/* While two pages are mapped, they are source and destination of a copy: notes the pair. */
+/* Two pages that a TRANSFER has mapped together are source and destination: notes the pair. */
 static void oracle_unmap_page(void *address)
 {
 	if (oracle.nr_mapped == 2 && oracle.mapped[0] != oracle.mapped[1] &&
@@ -92,8 +92,8 @@ static const void *oracle_page_at(const void *pages, u64 index)
 }
 
 /*
- * Returns the page at an address of system memory: without a device MMU at a bus address, or NULL
- * if there is none; else where the MMU's map leads, or the first page if that is nowhere.
+ * Returns the page at an address of system memory: without a device MMU the page at that bus
+ * address, or NULL; else the page that the MMU maps, or the first page if the MMU maps none.
  */
 void *fuzz_oracle_page(u64 address)
 {
@@ -165,7 +165,7 @@ void fuzz_oracle_make(void)
 	oracle.flushes = fuzz_alloc(FUZZ_BUFFER / 16 * sizeof(*oracle.flushes));
 }
 
-/* Resets the machine for the next input: a device of that kind, with this memory, maps empty. */
+/* Resets the machine: a device of kind @device, copies of @vram and @system, empty maps. */
 void fuzz_oracle_reset(const u8 *vram, const u8 *system, u32 device)
 {
 	u32 i;
@@ -182,7 +182,7 @@ void fuzz_oracle_reset(const u8 *vram, const u8 *system, u32 device)
 	}
 	oracle.nr_walks = 0;
 	oracle.nr_flushes = 0;
-	/* Without DIRTY: the executor would copy what an engine skips as not written. */
+	/* Without DIRTY: the executor would copy bytes that an engine skips as not written. */
 	oracle.limits.features = ~(1ull << VIRTIO_PAGODA_F_DIRTY);
 	if (!(device & FUZZ_DUAL))
 		oracle.limits.features &= ~(1ull << VIRTIO_PAGODA_F_DUAL_PTE);
@@ -210,8 +210,8 @@ static void oracle_walk(struct oracle_walk *walk)
 }
 
 /*
- * Translates the pages of a range of addresses and keeps the results. Returns false if the packet,
- * whose walks begin with number @before, has more than ORACLE_WALKS.
+ * Translates the pages of a range of addresses and keeps the walks. Returns false if the packet,
+ * whose walks begin with number @before, needs more than ORACLE_WALKS walks.
  */
 static bool oracle_note(u32 before, u64 va, u64 bytes, bool written)
 {
@@ -244,7 +244,7 @@ static bool oracle_note_ranges(u32 before, const struct virtio_pagoda_copy_range
 	return true;
 }
 
-/* Translates all addresses in a packet. Returns false if these are too many pages. */
+/* Translates the virtual addresses in a packet. Returns false if these are too many pages. */
 static bool oracle_note_packet(const void *packet, u32 length)
 {
 	const struct virtio_pagoda_packet *head = packet;
@@ -307,8 +307,8 @@ static u64 oracle_place(const struct oracle_walk *walk)
 }
 
 /*
- * Returns whether a page that the packet copies from is, by another address, also one that it
- * copies to (C58): what is copied then depends on the order.
+ * Returns whether a TRANSFER or VIRTUAL_TRANSFER copies from a page to which it also copies, by
+ * another address, for instance the dummy page (C58): the result depends on the order.
  */
 static bool oracle_aliases(u32 opcode, u32 before)
 {
@@ -343,7 +343,7 @@ static bool oracle_walk_differs(const struct oracle_walk *a, const struct oracle
 
 /*
  * Repeats all walks and notes the addresses whose translation the packet at @offset changed.
- * Returns true if the packet, whose walks begin with number @before, used one of these itself.
+ * Returns true if the packet, whose walks begin with number @before, used such an address itself.
  */
 static bool oracle_changed(u32 offset, u32 before)
 {
@@ -361,7 +361,7 @@ static bool oracle_changed(u32 offset, u32 before)
 			continue;
 		own |= i >= before;
 		oracle.walks[i] = fresh;
-		/* If there are more than there is room for, everything is flushed. */
+		/* Without room for all addresses, world_flush() flushes all translations. */
 		if (flush->count < ORACLE_FLUSHES)
 			flush->addresses[flush->count] = fresh.va;
 		flush->count++;
@@ -371,7 +371,7 @@ static bool oracle_changed(u32 offset, u32 before)
 	return own;
 }
 
-/* Notes the addresses to which a packet has mapped aperture pages. */
+/* Notes the addresses that a packet mapped aperture pages to (unmapped: the dummy page's). */
 static void oracle_aperture_note(const void *packet)
 {
 	const struct virtio_pagoda_map_aperture_segment *map = packet;
@@ -415,8 +415,8 @@ static bool oracle_aperture_true(void)
 }
 
 /*
- * Executes the packet at @offset, which ends at @next (0: its length is wrong). Returns the fault
- * reason; 0 with *@cut if the result can't be compared.
+ * Executes the packet at @offset, which ends at @next (0: its length is wrong), unless it names too
+ * many pages. Returns the fault reason; 0 with *@cut if the result can't be compared.
  */
 static u32 oracle_packet(const u8 *data, u32 size, u32 offset, u32 next, bool *cut)
 {
@@ -439,7 +439,7 @@ static u32 oracle_packet(const u8 *data, u32 size, u32 offset, u32 next, bool *c
 	fuzz_require(!ret == !fuzz_cpu.reason);
 	if (!ret)
 		oracle_aperture_note(packet);
-	/* Also if the packet failed, which may be because of what it wrote itself. */
+	/* Also if the packet was refused, maybe because of page tables that it wrote itself. */
 	*cut = oracle_changed(offset, before) || (!ret && oracle_aliases(opcode, before));
 	fuzz_lists_free(&priv);
 	return *cut ? VIRTIO_PAGODA_FAULT_NONE : fuzz_cpu.reason;
@@ -457,8 +457,8 @@ static bool oracle_forbids(const struct fuzz_head *head, const struct virtio_pag
 }
 
 /*
- * Executes packets from @start to @end, packet by packet, so that it is known what each has copied
- * and translated. If the result is cut, the packet at its @stop may have been executed.
+ * Executes packets from @start to @end, one at a time, to note what each has copied and translated.
+ * If the result is cut, the packet at &fuzz_oracle.stop may have been executed.
  */
 struct fuzz_oracle fuzz_oracle_execute(const u8 *data, u32 size, u32 start, u32 end,
 				       const struct fuzz_head *head)
@@ -482,8 +482,8 @@ struct fuzz_oracle fuzz_oracle_execute(const u8 *data, u32 size, u32 start, u32 
 }
 
 /*
- * Returns the number of pages whose translation the packet at @offset changed, with their
- * addresses; ~0 if there are more than ORACLE_FLUSHES.
+ * Returns the number of pages whose translation the packet at @offset changed; *@addresses: their
+ * addresses. ~0 if the pages are more than ORACLE_FLUSHES.
  */
 u32 fuzz_oracle_flushes(u32 offset, const u64 **addresses)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lengths of packets and of buffers' parts, computed from the ABI header alone: a mistake that the
- * engine or the CPU executor makes there must not get into the code that compares the two.
+ * Lengths of packets and of buffers' parts, computed from the ABI header alone: a mistake of the
+ * engine or the CPU executor in a length must not get into the code that compares the two.
  */
 #include "fuzz.h"
 
 #define TILING	(VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE)
 
 /*
- * Size in bytes of a packet without runs, values, data and what flags add; 0 = @opcode isn't an
- * operation.
+ * Size in bytes of the fixed part of a packet, without runs, values, ranges, fences, data and what
+ * flags add; 0 = @opcode isn't an operation.
  */
 u32 fuzz_packet_fixed(u32 opcode)
 {
@@ -54,9 +54,9 @@ bool fuzz_packet_exec(u32 opcode)
 }
 
 /*
- * Stores the numbers of runs that a packet's fields tell. Returns the offset of the runs in the
- * packet; 0 = the operation never has runs, both numbers are 0. The packet's fixed part
- * (fuzz_packet_fixed()) must be in memory.
+ * Stores the numbers of runs that a packet's fields tell; a packet with one list has the number in
+ * *@nr_dst. Returns the offset of the runs in the packet; 0 = the operation never has runs, both
+ * numbers are 0. The packet's fixed part (fuzz_packet_fixed()) must be in memory.
  */
 u32 fuzz_packet_runs(const void *packet, u32 *nr_src, u32 *nr_dst)
 {
@@ -95,8 +95,8 @@ u32 fuzz_packet_runs(const void *packet, u32 *nr_src, u32 *nr_dst)
 }
 
 /*
- * Length that a packet must have by its opcode, flags and counts, whatever its length field says.
- * 0 = @left bytes don't hold the packet's fixed part, or the opcode isn't an operation.
+ * Length that a packet must have by its opcode, flags and counts, whatever its length field says,
+ * even beyond @left; 0 = @left is too little for the fixed part, or the opcode isn't an operation.
  */
 u64 fuzz_packet_length(const void *packet, u32 left)
 {
@@ -125,7 +125,7 @@ u64 fuzz_packet_length(const void *packet, u32 left)
 	}
 }
 
-/* End of the packet at @offset, by its length field; 0 if no packet can have that length there. */
+/* End of the packet at @offset, by its length field; 0 if its length is wrong or it is cut off. */
 u32 fuzz_packet_next(const u8 *data, u32 size, u32 offset)
 {
 	const struct virtio_pagoda_packet *head = (const void *)(data + offset);
@@ -154,8 +154,8 @@ u32 fuzz_packet_start(const u8 *data, u32 size, u32 packets)
 }
 
 /*
- * Sum of the sizes of all VIRTUAL_FILL and VIRTUAL_TRANSFER packets in a buffer. Sizes above
- * VIRTIO_PAGODA_MAX_VIRTUAL don't count: such packets are refused.
+ * Sum of the sizes of VIRTUAL_FILL and VIRTUAL_TRANSFER packets before a buffer's first malformed
+ * packet. Sizes above VIRTIO_PAGODA_MAX_VIRTUAL don't count: such packets are refused.
  */
 u64 fuzz_packet_virtual(const u8 *data, u32 size)
 {
@@ -170,7 +170,7 @@ u64 fuzz_packet_virtual(const u8 *data, u32 size)
 		if (!next)
 			break;
 		opcode = le16_to_cpu(fill->packet.opcode);
-		/* In a VIRTUAL_TRANSFER the size is at the same offset as in a VIRTUAL_FILL. */
+		/* The size is at the same offset in a VIRTUAL_TRANSFER as in a VIRTUAL_FILL. */
 		if ((opcode == VIRTIO_PAGODA_OP_VIRTUAL_FILL ||
 		     opcode == VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER) &&
 		    next - offset >= sizeof(*fill) &&

@@ -71,7 +71,7 @@ static void rebuild_tiled(struct pagoda_op_transfer *transfer,
 		.height = le32_to_cpu(tiled->layout.height),
 		.mips = le32_to_cpu(tiled->layout.mips),
 	};
-	/* The piece's address: of offset 0 in the operation, of the first byte in the packet. */
+	/* The packet has the address of the piece's first byte, the operation that of offset 0. */
 	if (piece->segment != VIRTIO_PAGODA_SEGMENT_SYSTEM)
 		piece->address -= transfer->offset;
 }
@@ -270,7 +270,7 @@ static void rebuild_notice(struct rebuild *rebuild, const void *packet)
 		};
 }
 
-/* Operations whose packets have only fields: no runs, values or data follow the fields. */
+/* Makes an operation whose packets have only fields: no runs, values or data follow. */
 static void rebuild_small(struct rebuild *rebuild, const void *packet)
 {
 	const struct virtio_pagoda_fill *fill = packet;
@@ -375,8 +375,8 @@ static void rebuild_operation(struct rebuild *rebuild, const void *packet)
 }
 
 /*
- * Work of a packet, which the builder may divide among several packets: bytes, pages, entries,
- * ranges or fences. A packet of any other operation counts as 1.
+ * Returns the work of a packet: bytes, pages, entries, ranges or fences if the builder may divide
+ * the packet's operation among several packets; else 1.
  */
 static u64 rebuild_work(const void *packet)
 {
@@ -411,8 +411,8 @@ static u64 rebuild_work(const void *packet)
 
 /*
  * Builds an operation in as many passes as needed, each into all @size bytes of @data. Returns the
- * work of all packets built; 0 = the builder failed or a packet is malformed. @built is set to the
- * bytes of the last pass.
+ * work of all packets built; 0 = the builder failed or built nothing, or a packet is malformed.
+ * @built is set to the bytes of the last pass.
  */
 static u64 rebuild_build(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u8 *data, u32 size, u32 *built)
@@ -448,7 +448,7 @@ static u64 rebuild_build(const struct pagoda_paging_limits *limits,
 /*
  * Returns whether @packet is an UPDATE_PAGE_TABLE and the packets in @data have the same entries.
  * The bytes may differ: if @packet was part of a longer update, the builder may encode its entries
- * differently when these entries are a whole update.
+ * differently now that these entries are a whole update.
  */
 static bool rebuild_same_entries(const void *packet, const u8 *data, u32 built)
 {

@@ -2,7 +2,7 @@
 /*
  * restream [--print] <recording>: executes a recorded stream again, without device and driver.
  *
- * The device's engine and the CPU executor each execute every packet, in memory of their own; their
+ * The device's engine and the CPU executor each execute the packets, in memory of their own; their
  * verdicts are compared after each packet, their memory after each paging buffer. Each packet is
  * also built again (rebuild.c). Recorded writes of the CPU to page tables are packets, too. Roots
  * are set and the device is reset where the recording says so. --print prints all packets first.
@@ -12,8 +12,8 @@
  * use on, with content that depends on its address; a range is acquired when a
  * SPECIAL_LOCK_TRANSFER from VRAM needs it.
  *
- * Packets that the recording says were lost are not executed. All others were executed when they
- * were recorded, so a refusal is a failure, unless the recording misses submissions from before.
+ * Packets that the recording says were lost are not executed. A refusal of another packet is a
+ * failure, unless the recording misses submissions or LOST items.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void restream_mismatch(u64 seqno, u32 offset, const char *what)
 	restream.mismatches++;
 }
 
-/* Returns @size zeroed bytes, of which only those that are touched take memory. */
+/* Returns @size zeroed bytes, of which only pages that are accessed take memory. */
 static void *restream_map(u64 size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -262,7 +262,7 @@ static struct pagoda_paging_limits restream_limits(const struct pagoda_recording
 		.swizzling_ranges = le32_to_cpu(head->swizzling_ranges),
 	};
 
-	/* The recording has the device's MMU pages even if the device MMU wasn't negotiated. */
+	/* Without the feature there is no device MMU, whatever mmu_pages the recording has. */
 	if (!(limits.features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU))
 		limits.mmu_pages = 0;
 	return limits;
@@ -291,7 +291,7 @@ static void restream_root(const struct pagoda_recording_root *item, u64 seqno)
 
 /*
  * If the packet copies from a surface in VRAM: acquires the packet's swizzling range for that
- * surface, for engine and executor, unless the range has it.
+ * surface, for engine and executor, unless the range already shows the surface.
  */
 static void restream_acquire(const struct virtio_pagoda_special_lock_transfer *lock)
 {
@@ -320,8 +320,8 @@ static void restream_acquire(const struct virtio_pagoda_special_lock_transfer *l
 }
 
 /*
- * Executes the packet from @offset to @next on engine and executor. If only one of them refuses the
- * packet, or for another reason, that is a mismatch.
+ * Has engine and executor execute the packet from @offset to @next. Anything else than execution by
+ * both, or refusal by both for the same reason, is a mismatch.
  */
 static void restream_packet(const u8 *data, u32 offset, u32 next, u64 seqno)
 {
@@ -392,7 +392,7 @@ static void restream_print(const u8 *data, u32 size, u64 seqno)
 	free(text.data);
 }
 
-/* How many of a submission's @size bytes were executed when it was recorded. */
+/* Returns how many of a submission's @size bytes were executed when it was recorded. */
 static u32 restream_end(u32 size, u64 seqno)
 {
 	u32 i;
@@ -407,7 +407,7 @@ static void restream_mapped(void);
 
 /*
  * Executes the packets of a submission, or those that stand for a write of the CPU, except lost
- * ones, and builds all of them again. @counter: increased by the number of packets.
+ * packets, and builds all of them again. @counter: increased by the number of packets.
  */
 static void restream_packets(const u8 *data, u32 size, u64 seqno, u64 *counter)
 {
@@ -455,7 +455,7 @@ static void restream_early(const u8 *data, u32 size)
 	restream.early[restream.nr_early++] = (struct restream_written) { data, size };
 }
 
-/* The device MMU is mapped: executes the CPU writes that restream_early() has kept, if any. */
+/* Called when the device MMU is mapped again: executes the writes that restream_early() kept. */
 static void restream_mapped(void)
 {
 	u32 i;
@@ -469,8 +469,8 @@ static void restream_mapped(void)
 }
 
 /*
- * Resets engine and executor as RESET_ADAPTER did: VRAM has other content; mappings, roots and
- * ranges are gone. Items after the reset restore what later packets use.
+ * Resets engine and executor as RESET_ADAPTER did: VRAM has other content; mappings, roots, ranges
+ * and kept writes of the CPU are gone. Items after the reset restore what later packets use.
  */
 static void restream_reset(void)
 {

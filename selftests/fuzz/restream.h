@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 
-/* rebuild.c: builds a packet's operation again; returns what went wrong, NULL = nothing. */
+/* rebuild.c: builds a packet's operation again. Returns what went wrong, NULL = nothing. */
 const char *restream_rebuild(const struct pagoda_paging_limits *limits, const void *packet,
 			     u32 length);
 

@@ -19,9 +19,8 @@ static __le64 *table_at(u8 *vram, u32 page)
 }
 
 /*
- * Writes a table of 4 KiB pages. Its entries map all of VRAM, the tables included, then system
- * memory; then there are some of other kinds, valid and invalid. @system: first address of system
- * memory.
+ * Writes a table of 4 KiB pages that maps all of VRAM, the tables included, then system memory from
+ * its first address @system on; entries of other kinds follow, valid and invalid.
  */
 static void leaf_4k_write(__le64 *table, u64 system)
 {
@@ -78,7 +77,7 @@ static void level_1_write(__le64 *table, u64 system, u32 device)
 	}
 }
 
-/* Writes the tables into @vram, and one into @system_table, a page of system memory. */
+/* Writes the tables into @vram, and a further table into @system_table, a page of system memory. */
 void fuzz_tables_write(u8 *vram, u8 *system_table, u32 device)
 {
 	u64 system = device & FUZZ_DEVICE_MMU ? 0 : FUZZ_BUS, i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The engine with its memory. Executes a buffer there and in the oracle, which is the CPU executor
- * (oracle.c), and compares verdicts, memory and mappings.
+ * The engine with its memory. Has the engine and the oracle, which is the CPU executor (oracle.c),
+ * execute a buffer, and compares verdicts, memory and mappings.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static struct {
 	struct pagoda_engine_swizzling ranges[FUZZ_RANGES];
 	struct pagoda_engine_tlb *tlbs;
 	u8 *system;
-	u8 *fresh;			/* random content of VRAM, then of system memory */
+	u8 *fresh;			/* random content for VRAM, then for system memory */
 	u8 *begin;			/* copy of @fresh, with page tables for @device */
 	u32 device;			/* FUZZ_ flags of the device that @begin is for */
 	u8 *spans[FUZZ_RUNS];
@@ -110,7 +110,7 @@ void fuzz_world_make(void)
 	fuzz_oracle_make();
 }
 
-/* Resets the engine, and gives it the limits, features and TLBs of the device in @head. */
+/* Resets the engine, and sets the engine's limits, features and TLBs to those of @head's device. */
 static void world_configure(const struct fuzz_head *head)
 {
 	struct pagoda_engine *engine = &world.engine;
@@ -213,8 +213,8 @@ static void world_reset(const struct fuzz_head *head)
 }
 
 /*
- * Flushes those of the engine's translations that the packet at @offset has changed, page by page;
- * all translations if the oracle counted too many.
+ * Flushes from the engine's TLBs the translations that the packet at @offset has changed, page by
+ * page, or all of them if the oracle counted more than ORACLE_FLUSHES.
  */
 static void world_flush(u32 offset, const struct fuzz_head *head)
 {
@@ -243,8 +243,8 @@ static void world_flush(u32 offset, const struct fuzz_head *head)
 
 /*
  * Returns whether packet number @packet (from 0) exists and may fail in the middle, to be executed
- * again. No COPY_PAGE_TABLE_ENTRIES may: its source and destination may overlap, so that the first
- * half of the copy changes what the second execution copies.
+ * again. A COPY_PAGE_TABLE_ENTRIES may not: its source and destination may overlap, so that the
+ * first half of the copy changes what the second execution copies.
  */
 static bool world_may_fail(const u8 *data, u32 size, u32 packet)
 {
@@ -303,7 +303,7 @@ static enum pagoda_engine_outcome world_run(const u8 *data, u32 size, u32 start,
 		if (outcome == PAGODA_ENGINE_FAULT &&
 		    run->fault.reason == VIRTIO_PAGODA_FAULT_DEVICE_FAILURE) {
 			fuzz_require(run->fail_at != PAGODA_ENGINE_NEVER);
-			/* The packet to fail is behind the last: all packets were executed. */
+			/* Packet @fail_at would be behind the last: all packets were executed. */
 			if (run->offset == size)
 				return PAGODA_ENGINE_DONE;
 			run->fail_at = PAGODA_ENGINE_NEVER;
@@ -378,24 +378,24 @@ static void world_compare(const u8 *data, u32 size)
 }
 
 /*
- * Refusals for reasons that only the engine can know: the executor executes the packet, or refuses
- * it for another reason. All other refusals must have the same reason.
+ * Refusals for reasons that only the engine can know: the executor executes such a packet, or
+ * refuses the packet for another reason. Other refusals must have the same reason on both.
  */
 static const struct world_excuse {
 	const char *name;
 	u32 reason;
 	u64 instead;			/* bits: the executor's reasons, 0 = any or none */
-	u32 device;			/* FUZZ_ flags of the device it needs, 0 = none */
+	u32 device;			/* FUZZ_ flag that the device must have, 0 = none */
 	u64 opcodes;			/* bits: opcodes of packets, 0 = any */
 } world_excuses[] = {
-	/* The executor doesn't know VRAM that must not be used: the driver never allocates it. */
+	/* The executor knows no VRAM that must not be used: the driver allocates no such VRAM. */
 	{ "VRAM that must not be used", VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0, FUZZ_INVALID, 0 },
 	{ "VRAM that must not be used", VIRTIO_PAGODA_FAULT_BAD_TABLE, 0, FUZZ_INVALID, 0 },
-	/* The executor ignores bus addresses (C66), and notices have no page list to look at. */
+	/* The executor ignores bus addresses (C66), and these packets have no page list. */
 	{ "a bus address that is only named", VIRTIO_PAGODA_FAULT_UNREACHABLE, 0, 0,
 	  1ull << VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY | 1ull << VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2 |
 	  1ull << VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY },
-	/* Nor can the executor tell that the bus address in an entry is wider than the bus. */
+	/* The executor can't tell that the bus address in an entry is wider than the bus. */
 	{ "a bus address wider than the bus in an entry", VIRTIO_PAGODA_FAULT_BAD_TABLE,
 	  1ull << VIRTIO_PAGODA_FAULT_UNREACHABLE | 1ull << VIRTIO_PAGODA_FAULT_READ_ONLY, 0, 0 },
 };
@@ -404,7 +404,7 @@ static bool world_excused(const struct pagoda_engine_run *run, const struct fuzz
 			  const struct fuzz_oracle *oracle)
 {
 	const struct world_excuse *excuse = world_excuses;
-	/* If the executor stopped at another packet, it has no reason against this packet. */
+	/* If the executor stopped at another packet, the executor didn't refuse this packet. */
 	u32 instead = run->offset == oracle->stop ? oracle->reason : VIRTIO_PAGODA_FAULT_NONE;
 
 	for (; excuse < world_excuses + ARRAY_SIZE(world_excuses); excuse++)
@@ -416,7 +416,7 @@ static bool world_excused(const struct pagoda_engine_run *run, const struct fuzz
 	return false;
 }
 
-/* Requires that engine and oracle stopped at the same packet, for the same reason. */
+/* Requires that engine and oracle stopped at the same packet, with the same fault reason or 0. */
 static void world_compare_verdict(const u8 *data, u32 size, const struct fuzz_head *head,
 				  const struct pagoda_engine_run *run,
 				  const struct fuzz_oracle *oracle)
@@ -432,7 +432,7 @@ static void world_compare_verdict(const u8 *data, u32 size, const struct fuzz_he
 	fuzz_require(!"the same verdict");
 }
 
-/* Executes a buffer by the engine and by the oracle; requires the same verdict and effects. */
+/* Has engine and oracle execute a buffer; requires the same verdict and effects, up to a cut. */
 void fuzz_world_execute(const u8 *data, u32 size, const struct fuzz_head *head)
 {
 	u32 start = fuzz_packet_start(data, size, head->start);
@@ -447,7 +447,7 @@ void fuzz_world_execute(const u8 *data, u32 size, const struct fuzz_head *head)
 	    PAGODA_ENGINE_FAULT)
 		run.fault.reason = VIRTIO_PAGODA_FAULT_NONE;
 	again = oracle.cut;
-	/* An excused refusal becomes the verdict, unless the oracle stopped before that packet. */
+	/* Excused refusals become the verdict, but not behind the oracle's stop or at its cut. */
 	if (run.fault.reason && run.offset <= oracle.stop && run.offset < size &&
 	    !(oracle.cut && run.offset == oracle.stop) && world_excused(&run, head, &oracle)) {
 		again = true;
@@ -462,6 +462,6 @@ void fuzz_world_execute(const u8 *data, u32 size, const struct fuzz_head *head)
 		fuzz_require(again_to.stop == oracle.stop && !again_to.reason && !again_to.cut);
 	}
 	world_compare(data, size);
-	if (oracle.cut)		/* not compared, but the rest must come to an end */
+	if (oracle.cut)		/* the rest isn't compared, but must come to an end */
 		world_run(data, size, oracle.stop, size, head, &run);
 }

@@ -7,7 +7,7 @@
 #include "lib/pagoda_prime.h"
 #include "hostile.h"
 
-/* Number of jobs of an attack, and of allocations, of which each job lists one. */
+/* Number of jobs that an attack queues, and number and size of allocations: each job lists one. */
 #define QUEUED		1000u
 #define LISTED		250u
 #define LISTED_SIZE	(64 * PAGODA_KIB)
@@ -35,8 +35,8 @@ static int used_make(struct queue *q, struct used *used)
 }
 
 /*
- * Submits @jobs jobs in a new context. Destroys the old context, which gives up its jobs but for
- * those that an engine has. Returns 0 or a negative errno.
+ * Creates a context, destroys the client's earlier context, of whose jobs only a running job goes
+ * on, and submits @jobs jobs. Returns 0 or a negative errno.
  */
 static int queue_fill(struct queue *q, uint32_t jobs)
 {
@@ -65,9 +65,9 @@ static void queue_open(struct queue *q, struct cell *cell, uint64_t size, uint32
 }
 
 /*
- * Fills a new context if the old one can't go on: SUBMIT (@ret) was refused because too many jobs
- * are queued, or because the context was banned (jobs exceed their limit on a slow machine); or no
- * job has begun for long. Then sleeps for PACE_US.
+ * Fills a new context if @ret, the result of a SUBMIT, is -EBUSY (too many jobs are queued) or
+ * -ECANCELED (the context is banned: on a slow machine jobs exceed their limit), or if no job has
+ * begun for the time of three jobs. Then sleeps for PACE_US.
  */
 static void queue_tend(struct queue *q, int ret)
 {
@@ -79,8 +79,8 @@ static void queue_tend(struct queue *q, int ret)
 }
 
 /*
- * Queues 1,000 jobs of 0.95 of the time limit and closes the allocations that they use; each
- * allocation is replaced by a new one, for another job.
+ * Queues 1,000 jobs of 0.95 of the time limit and closes the allocations that the jobs list; a new
+ * allocation, which another job lists, replaces each closed allocation.
  */
 void attack_queue_close(struct cell *cell)
 {
@@ -99,7 +99,7 @@ void attack_queue_close(struct cell *cell)
 	}
 }
 
-/* Queues 1,000 jobs of 0.95 of the time limit and evicts the allocations that they use. */
+/* Queues 1,000 jobs of 0.95 of the time limit and evicts the allocations that the jobs list. */
 void attack_queue_evict(struct cell *cell)
 {
 	static struct queue q;
@@ -114,8 +114,8 @@ void attack_queue_evict(struct cell *cell)
 }
 
 /*
- * Queues 1,000 jobs of 0.95 of the time limit, and unmaps and maps the allocations that they use,
- * each of which is alone in its page table.
+ * Queues 1,000 jobs of 0.95 of the time limit, and unmaps and maps the allocations that the jobs
+ * list, each of which is alone in its page table.
  */
 void attack_queue_unmap(struct cell *cell)
 {
@@ -140,8 +140,8 @@ void attack_queue_unmap(struct cell *cell)
 #define FEW		12u
 
 /*
- * Beside 12 long jobs, asks for the residency of aligned allocations whose bytes fit in VRAM, but
- * which are one more than VRAM has aligned ranges.
+ * Beside 12 long jobs, asks over and over for the residency of one aligned allocation more than
+ * VRAM has aligned ranges, all in one call; the allocations' bytes would fit.
  */
 void attack_misfit_jobs(struct cell *cell)
 {
@@ -174,7 +174,7 @@ void attack_misfit_jobs(struct cell *cell)
 
 #define OFFERED		10000u
 
-/* Over and over, offers 10,000 allocations that a long job uses; reclaims them after the job. */
+/* Over and over, offers 10,000 allocations that a long job lists; reclaims them after the job. */
 void attack_offered(struct cell *cell)
 {
 	static uint32_t handles[OFFERED];
@@ -233,7 +233,7 @@ void attack_faults(struct cell *cell)
 
 /*
  * Submits a job that waits for value 1 of monitored fence @fence, or, if @fence is 0, for point 1
- * of syncobj @never: neither is ever signalled.
+ * of syncobj @never. The attack signals neither.
  */
 static int submit_waiting(struct client *c, uint32_t never, uint32_t fence)
 {
@@ -251,8 +251,8 @@ static int submit_waiting(struct client *c, uint32_t never, uint32_t fence)
 }
 
 /*
- * Submits jobs that wait for ever, as many as the user may have and at most 10,000, in 40 clients.
- * Then tries to submit another every millisecond.
+ * Submits jobs that wait for ever, as many as the user may have and at most 10,000, of at most 40
+ * clients. Then tries to submit another such job every millisecond.
  */
 void attack_submit_wait(struct cell *cell)
 {
@@ -280,7 +280,7 @@ void attack_submit_wait(struct cell *cell)
 
 #define EXPORTED	64u
 #define EXPORTED_SIZE	(256 * PAGODA_KIB)
-/* vgem signals a fence by itself after ten seconds: before that the attack imports a new fence. */
+/* vgem signals a fence by itself after 10 s: the attack imports a new fence after this time. */
 #define LATE_NS		(9 * PAGODA_SEC)
 
 /*
@@ -317,8 +317,8 @@ static int import_late(const int *dma_bufs, int vgem)
 }
 
 /*
- * Exports allocations, imports a fence that signals late into their dma-bufs, and evicts the
- * allocations.
+ * Exports allocations, imports a fence that signals late into their dma-bufs, and evicts one
+ * allocation after another; about every 9 s imports a new fence.
  */
 void attack_late_fence(struct cell *cell)
 {

@@ -16,7 +16,7 @@
 
 /*
  * Opens a client with allocations (pieces) of a 64th of VRAM each, @percent of VRAM in all. Returns
- * their number.
+ * the number of pieces.
  */
 static uint32_t pieces_open(struct cell *cell, struct client *client, uint32_t percent,
 			    uint32_t supported, uint32_t *handles)
@@ -29,7 +29,7 @@ static uint32_t pieces_open(struct cell *cell, struct client *client, uint32_t p
 	return count;
 }
 
-/* Writes to the pieces, so that their moves have to copy content from then on. */
+/* Writes to the pieces, so that moves of the pieces have to copy content. */
 static void pieces_fill(struct cell *cell, const struct client *client, const uint32_t *handles,
 			uint32_t count)
 {
@@ -66,7 +66,7 @@ void attack_ordinary(struct cell *cell)
 			usleep(1000);
 			continue;
 		}
-		/* Waits for the request before this one, so that a request is always queued. */
+		/* Waits for the previous request, so that the device always has a request. */
 		pagoda_syncobj_wait(client.fd, client.syncobj, point++, PAGODA_SEC);
 	}
 }
@@ -88,8 +88,8 @@ void attack_idle(struct cell *cell)
 #define ALIGNMENT	(2 * PAGODA_MIB)
 
 /*
- * Asks for the residency of one aligned allocation more than VRAM has aligned ranges, all in one
- * call; their bytes would fit.
+ * Asks over and over for the residency of one aligned allocation more than VRAM has aligned ranges,
+ * all in one call; the allocations' bytes would fit.
  */
 void attack_misfit(struct cell *cell)
 {
@@ -121,7 +121,7 @@ void attack_misfit(struct cell *cell)
 
 #define FAST		16u
 
-/* Makes 16 allocations resident and evicts them, over and over, and waits for nothing. */
+/* Makes 16 allocations resident and evicts them, over and over, without waiting for copies. */
 void attack_resident(struct cell *cell)
 {
 	static struct client client;
@@ -139,8 +139,8 @@ void attack_resident(struct cell *cell)
 }
 
 /*
- * Maps and unmaps a page that is alone in its page table, so that the table comes and goes, too;
- * waits for nothing.
+ * Maps and unmaps a page that is alone in its page table, over and over at 16 addresses, so that
+ * page tables come and go, too; doesn't wait for the changes.
  */
 void attack_map(struct cell *cell)
 {
@@ -232,7 +232,7 @@ void attack_zero_pages(struct cell *cell)
 /* --- priorities ------------------------------------------------------------------------------- */
 
 /*
- * Makes pieces resident, one after another, and waits for nothing. All pieces together are 1.5
+ * Makes pieces resident, one after another, without waiting for copies. All pieces together are 1.5
  * times as large as VRAM; each has the highest residency priority. As many as the client's
  * residency list takes are on the list.
  */
@@ -249,7 +249,7 @@ void attack_maximum(struct cell *cell)
 								   DRM_PAGODA_RESIDENCY_MAXIMUM));
 	attack_check(cell, "paging queue", pagoda_paging_queue_create(client.fd, 1, &queue,
 								      &syncobj));
-	/* The attack never calls EVICT, so what is on the residency list stays on it. */
+	/* The attack never calls EVICT: pieces on the residency list stay on the list. */
 	for (n = 0; n < count; n++)
 		if (pagoda_list_add(client.fd, queue, &handles[n], 1, 0, &value, NULL))
 			break;
@@ -266,7 +266,7 @@ void attack_maximum(struct cell *cell)
 
 /*
  * Maps the dma-buf's allocation in as many VMs of a new client as the client gets. Returns the
- * number of these VMs. @ret: the negative errno of the first refusal.
+ * number of these VMs. *@ret: the negative errno of the first refusal.
  */
 static uint32_t map_in_vms(int dma_buf, int *ret)
 {
@@ -285,7 +285,7 @@ static uint32_t map_in_vms(int dma_buf, int *ret)
 	return count;
 }
 
-/* Has one allocation mapped in as many VMs as the user gets, and moves it to VRAM and back. */
+/* Maps an allocation in as many VMs as the user gets; moves it to VRAM and back, over and over. */
 void attack_many_vms(struct cell *cell)
 {
 	static struct client client;

@@ -14,7 +14,7 @@
 
 #include "hostile.h"
 
-/* If an attack's preparation takes longer than this, the victim is measured meanwhile. */
+/* If an attack's preparation takes longer than this, the victim is measured during the rest. */
 #define PREPARE_NS	PAGODA_SEC
 #define FILES		1000u
 #define CHURN_NS	(500 * MS)
@@ -66,7 +66,7 @@ static int make_queue(int fd, uint32_t vm)
 
 typedef int make_function(int fd, uint32_t vm);
 
-/* Returns a new fd, or a negative errno. @vm: a VM of the file, for contexts; 0 = it has none. */
+/* Returns a new fd, or a negative errno. *@vm: a VM of the file, for contexts; 0 = none. */
 static int file_open(uint32_t *vm)
 {
 	struct drm_pagoda_vm_create args;
@@ -78,14 +78,14 @@ static int file_open(uint32_t *vm)
 	return fd;
 }
 
-/* Calls attack_ready() if it wasn't called within PREPARE_NS from @start. */
+/* Calls attack_ready(), unless it was called before, if PREPARE_NS have passed since @start. */
 static void ready_by(struct cell *cell, int64_t start)
 {
 	if (!atomic_load(&cell->ready) && pagoda_now() > start + PREPARE_NS)
 		attack_ready(cell);
 }
 
-/* Makes objects in a file until one is refused. Returns how many the file got. */
+/* Makes objects in a file until an object is refused. Returns how many objects the file got. */
 static uint32_t file_fill(struct cell *cell, int fd, uint32_t vm, make_function *make,
 			  int64_t start)
 {
@@ -99,8 +99,8 @@ static uint32_t file_fill(struct cell *cell, int fd, uint32_t vm, make_function 
 }
 
 /*
- * Makes objects in file after file, in at most @most files, until a file gets none. Then goes on
- * trying to make objects; twice a second closes the oldest file and fills a new one in its place.
+ * Makes objects in file after file, in at most @most files, until a file gets none. Then keeps
+ * trying in the newest file; twice a second closes the oldest file and fills a new file.
  */
 static void until_refused(struct cell *cell, make_function *make, uint32_t most)
 {
@@ -137,31 +137,31 @@ static void until_refused(struct cell *cell, make_function *make, uint32_t most)
 	}
 }
 
-/* Makes VMs until they are refused. */
+/* Makes VMs until they are refused, and keeps trying (until_refused()). */
 void attack_vms(struct cell *cell)
 {
 	until_refused(cell, make_vm, FILES);
 }
 
-/* Makes contexts until they are refused. */
+/* Makes contexts until they are refused, and keeps trying. */
 void attack_contexts(struct cell *cell)
 {
 	until_refused(cell, make_context, FILES);
 }
 
-/* Makes monitored fences, each with a wait for a value that never comes, until they are refused. */
+/* Makes fences, each with a wait for a value that never comes, until refused, and keeps trying. */
 void attack_fences(struct cell *cell)
 {
 	until_refused(cell, make_fence, FILES);
 }
 
-/* Opens listeners (files of EVENTS) until they are refused. */
+/* Opens listeners (files of EVENTS) until they are refused, and keeps trying. */
 void attack_listeners(struct cell *cell)
 {
 	until_refused(cell, make_listener, FILES);
 }
 
-/* Makes paging queues in one file until they are refused: they have a limit a file, none a user. */
+/* Makes paging queues in a file until refused (a user has no limit), and keeps trying. */
 void attack_queues(struct cell *cell)
 {
 	until_refused(cell, make_queue, 1);
@@ -224,7 +224,7 @@ void attack_files(struct cell *cell)
 
 #define FILLED		32u
 
-/* Submits a job that fills half of VRAM, and exits before the job is done. */
+/* Submits a job that fills half of VRAM, and exits without waiting for the job. */
 static void fill_and_exit(void)
 {
 	uint32_t handles[FILLED], n;
@@ -311,7 +311,7 @@ static void nothing(int number)
 	(void)number;
 }
 
-/* A thread that sleeps in VM_BIND, for the queue is full. A call that a signal ends is repeated. */
+/* A thread that sleeps in VM_BIND, as the VM's queue is full. Repeats a call that a signal ends. */
 static void *bind_full(void *data)
 {
 	struct bind_vm *b = data;
@@ -325,7 +325,7 @@ static void *bind_full(void *data)
 
 /*
  * Fills the VM_BIND queues of eight VMs with changes that wait for a point that is never signalled.
- * For each VM a thread sleeps in a further call.
+ * For each VM a thread sleeps in a further call, which a signal ends about once a second.
  */
 void attack_bind_queue(struct cell *cell)
 {

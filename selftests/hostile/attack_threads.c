@@ -22,7 +22,7 @@
 #define PAGE		4096ull
 #define HELD_MS		500
 
-/* A thread, the call that it makes, and the page that has the call's argument. */
+/* A thread, the call that the thread makes, and the page with the call's argument or answer. */
 struct held {
 	struct client *client;
 	void *page;
@@ -67,7 +67,7 @@ static int call_fence(struct held *h)
 
 /*
  * A thread that makes its call over and over. Each call lasts until userfault_give() supplies the
- * argument's page, which is missing before. Then the page is removed again.
+ * missing page that the call accesses. After the call the thread removes the page.
  */
 static void *held_run(void *data)
 {
@@ -94,7 +94,7 @@ static int userfault_open(void *pages, uint64_t size)
 	return fd;
 }
 
-/* Waits for the next thread that wants its page: the page, or NULL when the time is up. */
+/* Returns the missing page that a thread accesses next, or NULL if none does in @timeout_ms. */
 static void *userfault_wait(int fd, int timeout_ms)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
@@ -116,10 +116,10 @@ static void userfault_give(int fd, void *page)
 }
 
 /*
- * Has five calls wait for pages of their arguments, which come late: each call lasts for 2.5 s.
- * By default a user without privileges can't hold up faults of the kernel with userfaultfd
- * (vm.unprivileged_userfaultfd=0), but with files of a FUSE file system, in a user namespace. The
- * rig allows userfaultfd, which is simpler and has the same effect.
+ * Has five calls wait for pages of arguments or answers, which come late: each call lasts for about
+ * 2.5 s. By default a user without privileges can't delay the kernel's page faults by userfaultfd
+ * (vm.unprivileged_userfaultfd=0), but can by files of FUSE, in a user namespace. The rig allows
+ * userfaultfd, which is simpler and has the same effect.
  */
 void attack_userfault(struct cell *cell)
 {

@@ -26,7 +26,7 @@
 #define SETTLE_LIMIT	(15 * PAGODA_SEC)
 /* Victim `life`: an attacker is at work for this long before it is killed. */
 #define LIFE_NS		(200 * MS)
-/* Time from an attack's begin, and from its end, until the kernel's memory is measured. */
+/* Wait before the kernel's memory is measured: after LIFE_NS of an attack, and after its end. */
 #define LOOK_NS		(2 * PAGODA_SEC)
 
 #define CGROUP		"/tmp/cgroup/hostile/"
@@ -104,7 +104,7 @@ static bool is_gone(pid_t group)
 
 /*
  * Kills a process group. Returns the nanoseconds until all its processes are gone, or -ETIME if
- * some are left after GONE_LIMIT.
+ * processes are left after GONE_LIMIT.
  */
 static int64_t end(pid_t group)
 {
@@ -128,9 +128,9 @@ static void fail(struct outcome *o, const char *reason)
 }
 
 /*
- * Checks the device after a cell, as a new client. Returns 1 if a job isn't executed. Else waits,
- * at most for SETTLE_LIMIT, until VRAM of dead clients is free, which needs their jobs and copies
- * to end, and returns 0.
+ * Checks the device after a cell, as a new client. Returns 1 if the client can't be made or its job
+ * isn't executed. Else waits, at most for SETTLE_LIMIT, until VRAM of dead clients is free, which
+ * needs their jobs and copies to end, and returns 0.
  */
 static int look(void)
 {
@@ -225,8 +225,8 @@ static pid_t attack(const struct attacker *attacker, struct outcome *o)
 /* --- the victim ------------------------------------------------------------------------------- */
 
 /*
- * Waits for the victim's end, and tells the victim to stop after patience.most. Returns true if it
- * ended by itself, false if a sample takes longer than SAMPLE_LIMIT: then the victim still runs.
+ * Waits for the victim's end, and tells the victim to stop after patience.most. Returns true if the
+ * victim ended, false if a step (cell.since) takes longer than SAMPLE_LIMIT: the victim still runs.
  */
 static bool watch(pid_t victim, const struct patience *patience, struct outcome *o)
 {
@@ -257,7 +257,7 @@ static bool watch(pid_t victim, const struct patience *patience, struct outcome 
 
 /*
  * Runs the victim and takes over its samples. Returns 0, or the pid of a victim that had to be
- * killed: it may not be gone before the attacker is.
+ * killed and that may not be gone before the attacker is.
  */
 static pid_t measure(const struct victim *victim, const struct patience *patience,
 		     struct outcome *o)
@@ -308,7 +308,7 @@ static void look_at_memory(pid_t pid, int64_t before, struct footprint *footprin
 	footprint->clients = atomic_load(&cell->clients);
 }
 
-/* Starts the attacker again and again, and measures how long it takes to die. */
+/* Starts the attacker again and again, and measures how long its processes take to die. */
 static void run_life(const struct attacker *attacker, const struct patience *patience,
 		     struct outcome *o, struct footprint *footprint)
 {
@@ -340,7 +340,7 @@ static void run_life(const struct attacker *attacker, const struct patience *pat
 	}
 }
 
-/* Measures a victim beside an attacker; the attacker is killed afterwards. */
+/* Measures a victim beside an attacker, then kills the attacker. */
 static void run_beside(const struct attacker *attacker, const struct victim *victim,
 		       const struct patience *patience, struct outcome *o)
 {

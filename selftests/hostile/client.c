@@ -117,7 +117,7 @@ int client_wait(const struct client *c, int64_t timeout_ns)
 /* Words at the end of the memory of the client's commands. */
 enum clock_word {
 	CLOCK_GO,	/* the running job waits until this is 1 */
-	CLOCK_BEGAN,	/* time stamp of the device when the running job began */
+	CLOCK_BEGAN,	/* time stamp of the device when the latest job began */
 	CLOCK_WORDS
 };
 

@@ -4,8 +4,8 @@
  * operation takes than beside an ordinary client, as a row with the fields of table_header[].
  *
  * A victim may wait for the attacker's jobs that have the two places of their engine when a sample
- * begins: what is left of these two is subtracted from a sample that takes longer than beside an
- * ordinary client. Jobs queued behind these two don't count.
+ * begins: the time that these two jobs still take is subtracted from a sample, but the sample isn't
+ * reduced below the median beside an ordinary client. Jobs behind these two don't count.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +19,10 @@
 
 #include "hostile.h"
 
-/* The runner's exit status when the machine can't be used any more, and pairs are left. */
+/* The runner's exit status when a cell has left the machine unusable. */
 #define SPOILT		3
 
-/* The samples of a cell are spread over at least this time, those of a baseline over twice it. */
+/* A pair's samples are spread over at least this time, a baseline's over twice LEAST_NS. */
 #define LEAST_NS	(2 * PAGODA_SEC)
 
 /* Most KiB of kernel memory for each client of an attacker, without what the client is charged. */
@@ -91,8 +91,8 @@ struct options {
 };
 
 /*
- * A victim's figures alone and beside an ordinary client. @reason: why they couldn't be measured,
- * NULL = they were. @known: the measurement was made or tried
+ * A victim's figures alone and beside an ordinary client. @reason: why a measurement of the figures
+ * failed, NULL = none failed. @known: the measurements were made or tried
  */
 struct baseline {
 	struct figures alone;
@@ -138,7 +138,7 @@ static uint32_t pairs_count(void)
 	return attackers_count * victims_count;
 }
 
-/* Pairs are in the order of victims, so that a victim's baseline isn't old when it is used. */
+/* Pairs are in the order of victims, so that a victim's baseline isn't old when a pair uses it. */
 static const struct attacker *pair_attacker(uint32_t pair)
 {
 	return &attackers[pair % attackers_count];

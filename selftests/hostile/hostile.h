@@ -2,9 +2,9 @@
 /*
  * hostile: measures how much attackers slow down other clients, each attacker beside each victim.
  *
- * A cell is one measurement: an attacker (or an ordinary client, or none) is at work in one
- * process, a victim repeats its operation in another process. Attacker and victim are different
- * clients of different users. Both report to the runner by memory that the three processes share,
+ * A cell is one measurement: an attacker (or an ordinary client, or none) is at work in a process,
+ * maybe with children, while a victim repeats its operation in another process. Attacker and victim
+ * are clients of different users. Both report to the runner by memory that all processes share,
  * struct cell. The victim `life` has no process: the attacker's own end is measured.
  */
 #ifndef HOSTILE_H
@@ -20,12 +20,12 @@
 #include "lib/pagoda_lib.h"
 
 #define MS			1000000ll
-/* Samples of a cell: wanted, wanted if a sample takes more than SLOW_NS on average, and most. */
+/* Samples of a cell: wanted; wanted for `life`, or if their average is above SLOW_NS; most. */
 #define SAMPLES			200u
 #define SAMPLES_SLOW		30u
 #define SAMPLES_MAX		4096u
 #define SLOW_NS			(100 * MS)
-/* A sample that takes longer than this is the last of its cell, and the cell has failed. */
+/* A cell fails, and takes no further samples, if a step (cell.since) takes longer than this. */
 #define SAMPLE_LIMIT		(20 * PAGODA_SEC)
 
 /* Attackers and ordinary clients submit to the first engine, victims to the second. */
@@ -41,8 +41,8 @@
  * @ops: number of operations that the attack has begun
  * @ready: 1: the attacker is at work; 0: not yet; or the negative errno of what failed
  * @clients: open files of the attacker
- * @job_begin: when the attacker's running job began; 0 = no job of a known length runs
- * @job_ns: how long each job of the attacker runs
+ * @job_begin: when the attacker's latest job of a known length began; 0 = none, or clock.late
+ * @job_ns: how long each job of a known length runs
  * @stop: the victim ends after its current sample
  * @since: when the victim's current step began: victim.open(), a sample with victim.before() and
  *	victim.after(), or the victim's end; 0 = the victim hasn't begun
@@ -68,8 +68,8 @@ struct cell {
 };
 
 /*
- * Nanoseconds that the running job of the attacker has left, plus the length of the job behind it,
- * whether or not there is one. 0 = no job of a known length runs.
+ * Nanoseconds that the attacker's latest job of a known length has left, plus the length of a job
+ * behind that job, even if no job is queued. 0 if cell.job_begin is 0.
  */
 static inline int64_t cell_rest(const struct cell *cell, int64_t now)
 {
@@ -88,7 +88,7 @@ static inline int64_t cell_rest(const struct cell *cell, int64_t now)
 /*
  * An open file with a VM, a context, a syncobj, and memory with the commands that its jobs execute.
  * @program: the commands
- * @next: lowest address that client_place() hasn't given out
+ * @next: end of the addresses that client_place() has given out
  * @point: point of @syncobj that the last job signals
  * @vram: bytes of VRAM of the device
  */
@@ -109,9 +109,9 @@ int client_open(struct client *c, uint32_t engine);
 void client_close(struct client *c);
 /* Creates another context in the client's VM, for later jobs. The old context stays. */
 int client_context(struct client *c);
-/* Returns where @size bytes of the client's addresses are free; a page table begins there. */
+/* Returns the first of @size bytes of free addresses, at which the range of a page table begins. */
 uint64_t client_place(struct client *c, uint64_t size);
-/* Creates an allocation of @size bytes and maps it in the client's VM. */
+/* Creates an allocation of @size bytes and maps the allocation in the client's VM. */
 int client_allocation(struct client *c, uint64_t size, uint32_t flags, uint32_t supported,
 		      uint32_t *handle, uint64_t *address);
 /* Creates @count allocations of @size bytes each, which aren't mapped in the VM. */
@@ -119,13 +119,13 @@ int client_allocations(struct client *c, uint32_t count, uint64_t size, uint32_t
 		       uint32_t *handles);
 /* Submits the client's commands; the job signals the next point of the client's syncobj. */
 int client_submit(struct client *c, const uint32_t *handles, uint32_t count);
-/* Waits for the job that was submitted last. */
+/* Waits for the point of the job that was submitted last. */
 int client_wait(const struct client *c, int64_t timeout_ns);
 
 /*
  * Jobs of a known length: each waits until a word in memory is 1, and a thread of the attacker
  * writes the 1 when the job has run for @length nanoseconds.
- * @late: no job began for the time of three jobs: the context is banned, or nothing is queued
+ * @late: no job began for the time of three jobs, as when the context is banned
  */
 struct clock {
 	struct client *client;
@@ -163,7 +163,7 @@ struct attacker {
 
 extern const struct attacker attackers[];
 extern const uint32_t attackers_count;
-/* A client that pages as fast as it can, with which each attacker is compared. */
+/* A client that pages as fast as the device copies, with which each attacker is compared. */
 extern const struct attacker ordinary;
 /* A client that does nothing: its end is measured where the victim `life` has no attacker. */
 extern const struct attacker idle;
@@ -219,13 +219,13 @@ struct victim_state {
 };
 
 /*
- * What is measured beside an attacker. NULL functions: nothing to do.
- * @open: called once, before all samples
+ * What is measured beside an attacker. NULL: nothing to do. EBUSY or ENOMEM: the call is repeated.
+ * @open: called before all samples
  * @before: called before @op, not timed
  * @op: the operation, whose time is the sample
  * @after: called after @op, not timed
  * @root: runs as root, for debugfs and /sys/power
- * @life: has no functions; the time from the attacker's SIGKILL to its end is the sample
+ * @life: has no functions; the time from SIGKILL to the end of the attacker is the sample
  * @sleeps: @op has the machine sleep
  */
 struct victim {
@@ -243,7 +243,7 @@ extern const struct victim victims[];
 extern const uint32_t victims_count;
 
 /*
- * Takes samples for at least @least_ns and until there are enough, or until cell.stop is set. Runs
+ * Takes samples until there are SAMPLES_MAX, or enough after @least_ns, or cell.stop is set. Runs
  * in the victim's process. Returns 0 or the negative errno of a function of the victim.
  */
 int victim_run(const struct victim *victim, struct cell *cell, int64_t least_ns);
@@ -256,9 +256,9 @@ int victim_run(const struct victim *victim, struct cell *cell, int64_t least_ns)
  * @rest: cell.rest of each sample
  * @count: number of samples
  * @ops: operations of the attack
- * @reason: why the cell failed, NULL = it didn't
+ * @reason: why the cell failed, NULL = the cell didn't fail
  * @spoilt: processes are left that don't die, or the device doesn't answer
- * @text: room for @reason
+ * @text: room for a @reason that isn't constant
  */
 struct outcome {
 	int64_t taken[SAMPLES_MAX];
@@ -271,7 +271,7 @@ struct outcome {
 };
 
 /*
- * What the kernel holds on behalf of an attacker, in KiB.
+ * Memory that the kernel uses for an attacker, in KiB.
  * @kernel: memory that the kernel uses more while the attacker is at work than before
  * @charged: memory_charged() of the attacker
  * @left: memory that the kernel uses more after the attacker's end than before the attacker
@@ -287,8 +287,8 @@ struct footprint {
 };
 
 /*
- * For how long a cell takes samples, in nanoseconds: for @least even if there are enough before;
- * after @most the victim has to stop, even if there are too few.
+ * For how long a cell takes samples, in nanoseconds: for @least even if there are enough before
+ * (but for `life`); after @most the victim has to stop, even if there are too few.
  */
 struct patience {
 	int64_t least;
@@ -297,7 +297,7 @@ struct patience {
 
 /*
  * Runs a cell and fills in @outcome. @attacker: NULL = the victim is alone. @footprint: filled in
- * if the victim is `life`; NULL = not wanted.
+ * if the victim is `life` and a sample was taken; NULL = not wanted.
  */
 void cell_run(const struct attacker *attacker, const struct victim *victim,
 	      const struct patience *patience, struct outcome *outcome,
@@ -315,8 +315,8 @@ int64_t memory_charged(pid_t pid);
 /* --- the table: table.c ----------------------------------------------------------------------- */
 
 /*
- * Figures of a cell's samples, in microseconds. @subtracted: the most that was subtracted from one
- * sample. @count: number of samples
+ * Figures of a cell's samples, in microseconds. @subtracted: the most that table_figures() has
+ * subtracted from a sample, 0 in its @raw. @count: number of samples
  */
 struct figures {
 	double p50;
@@ -328,8 +328,8 @@ struct figures {
 
 /*
  * Computes figures of a cell: @raw of its samples, @reduced of its samples minus outcome.rest, the
- * rest of the attacker's jobs. A sample is not reduced below @base_ns, the time that a sample takes
- * without an attack.
+ * rest of the attacker's jobs. A sample is not reduced below @base_ns, the median of samples beside
+ * an ordinary client, or 0.
  */
 void table_figures(const struct outcome *outcome, int64_t base_ns, struct figures *raw,
 		   struct figures *reduced);
@@ -342,8 +342,8 @@ const char *table_row(char *line, uint32_t size, const char *attacker, const str
 		      const struct figures *beside);
 extern const char table_header[];
 /*
- * Prints how many of the pairs in a file of rows are ok, slow and failed, and which ones failed or
- * are slowest. Returns 0 if all are ok, 1 if not or if there is no row, 2 if there is no such file.
+ * Prints how many of the pairs in a file of rows are ok, slow and failed, and which pairs failed or
+ * are slowest. Returns 0 if all are ok, 1 if not or if there is no row, 2 if @path can't be read.
  */
 int table_report(const char *path);
 

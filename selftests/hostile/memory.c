@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How much memory the kernel uses, and what a process's clients are charged for. */
+/* How much memory the kernel uses, and how much fdinfo shows for a process's clients. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "lib/pagoda_fdinfo.h"
 #include "hostile.h"
 
-/* KiB in the line of /proc/meminfo that begins with @name; 0 if there is none. */
+/* KiB in the line of /proc/meminfo's @text that begins with @name; 0 if there is no such line. */
 static int64_t meminfo(const char *text, const char *name)
 {
 	const char *line = strstr(text, name);
@@ -18,7 +18,7 @@ static int64_t meminfo(const char *text, const char *name)
 	return kib;
 }
 
-/* KiB of the free pages that TTM keeps to use again. */
+/* KiB of the free pages that TTM keeps to use again; 0 if debugfs doesn't tell. */
 static int64_t memory_pool(void)
 {
 	FILE *file = fopen("/sys/kernel/debug/ttm/page_pool", "r");
@@ -56,8 +56,8 @@ int64_t memory_kernel(void)
 }
 
 /*
- * KiB of system memory that an fdinfo file shows: places in the aperture, and pages of allocations
- * that are in no segment (evicted ones), or in VRAM with a kept copy.
+ * KiB of system memory that an fdinfo file shows: places in the aperture, pages of allocations in
+ * plain system memory, and kept copies of allocations in VRAM. 0 if the file isn't of the driver.
  */
 static int64_t charged_file(const char *path)
 {

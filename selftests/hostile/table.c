@@ -28,7 +28,7 @@ static int compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* The smallest of the sorted times that @percent of them don't exceed, in microseconds. */
+/* Microseconds of the smallest time that at least @percent % of the sorted times don't exceed. */
 static double percentile(const int64_t *sorted, uint32_t count, uint32_t percent)
 {
 	uint32_t index = (count * percent + 99) / 100;
@@ -116,7 +116,7 @@ struct row {
 	uint32_t samples;
 };
 
-/* The largest of a pair's ratios, each divided by its goal: above 1, the pair misses a goal. */
+/* The largest of a pair's ratios, each divided by its goal. Above 1: slow (but not for `life`). */
 static double distance(const struct row *row)
 {
 	double worst = row->p50 / GOAL_P50;

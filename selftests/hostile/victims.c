@@ -38,7 +38,7 @@ static int bind_open(struct victim_state *v)
 	return ret;
 }
 
-/* Maps a page, alone in its page table, if it isn't mapped yet, and executes an empty job. */
+/* Maps a page, alone in its page table, if the page isn't mapped yet, and executes an empty job. */
 static int bind_op(struct victim_state *v)
 {
 	int ret = v->flag ? 0 : pagoda_bind_map(v->client.fd, v->client.vm, v->handle, v->address,
@@ -240,7 +240,7 @@ const struct victim victims[] = {
 	{ "context-create", open_client, NULL, context_op, context_after },
 	/* A VM is made. */
 	{ "vm-create", open_client, NULL, vm_op, vm_after },
-	/* The CPU writes to memory that a page fault has to move. */
+	/* The CPU writes to an allocation, which the page fault moves if it is in VRAM. */
 	{ "cpu-fault", fault_open, fault_before, fault_op },
 	/* A file is closed that has a VM, a context and resident memory. */
 	{ "close", NULL, close_before, close_op },
@@ -258,7 +258,7 @@ const uint32_t victims_count = ARRAY_SIZE(victims);
 
 /*
  * Repeats a call while the call fails with EBUSY or ENOMEM, because other clients use the memory.
- * The time of the repetitions counts. Returns the last result; 0 if @call is NULL.
+ * A sample has the time of all repetitions. Returns the last result; 0 if @call is NULL.
  */
 static int until_done(int (*call)(struct victim_state *v), struct victim_state *v)
 {

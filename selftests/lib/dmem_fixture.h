@@ -51,8 +51,8 @@ static inline bool group_has(const char *group, const char *file, const char *wo
 }
 
 /*
- * Mounts the cgroup hierarchy at CGROUPS if it isn't mounted, and enables the dmem controller for
- * groups. Returns whether the kernel has that controller and all of this worked.
+ * Mounts the cgroup hierarchy unless CGROUPS has it, and enables the dmem controller for groups
+ * below the root. Returns whether the kernel has the controller and all of this worked.
  */
 static inline bool group_controller(void)
 {
@@ -119,8 +119,8 @@ static inline uint64_t group_aperture(const char *group)
 }
 
 /*
- * Calls @ask until it returns @expected, at most for TEST_PATIENCE: a group is charged for memory
- * until copies from it are done. Returns the last answer.
+ * Calls @ask until @ask returns @expected, at most for TEST_PATIENCE: a group is charged for memory
+ * until copies from that memory are done. Returns the last answer.
  */
 static inline uint64_t group_settled(const char *group, uint64_t (*ask)(const char *group),
 				     uint64_t expected)
@@ -145,7 +145,7 @@ static inline int group_make(const char *group)
 	return mkdir(path, 0755) ? -errno : 0;
 }
 
-/* Removes a group. Tries again for TEST_PATIENCE: ended processes are in a group for a moment. */
+/* Removes a group. Tries for TEST_PATIENCE: ended processes stay in their group for a moment. */
 static inline int group_remove(const char *group)
 {
 	int64_t end = pagoda_now() + TEST_PATIENCE;
@@ -163,12 +163,12 @@ static inline int group_remove(const char *group)
 /* ---- Clients ------------------------------------------------------------------- */
 
 /*
- * Orders to a member. Items are its allocations, by number; an order is for one item unless its
- * comment says otherwise.
+ * Orders to a member. Items are the member's allocations, by number; an order is for one item
+ * unless the order's comment names other items or none.
  */
 enum member_op {
 	MEMBER_CREATE,		/* @arg: supported segments */
-	MEMBER_CREATE_SPILL,	/* For VRAM and the aperture; evicted to the aperture */
+	MEMBER_CREATE_SPILL,	/* Creates for VRAM and the aperture; evicted to the aperture */
 	MEMBER_FILL,
 	MEMBER_CHECK,
 	MEMBER_RESIDENT,
@@ -181,7 +181,7 @@ enum member_op {
 	MEMBER_RECLAIM,
 	MEMBER_LIST,		/* Adds the first @arg items to the residency list, and waits */
 	MEMBER_VM,		/* Opens member_state.client: a VM with a context */
-	MEMBER_PRIVATE,		/* Creates the item private to the VM, and maps it */
+	MEMBER_PRIVATE,		/* Creates the item, private to the VM and for VRAM; maps it */
 	MEMBER_SUBMIT,		/* An empty job that lists the item unless private; waits */
 	MEMBER_SUBMIT_LATER,	/* Such a job, held up by a point; doesn't wait for the job */
 	MEMBER_SIGNAL,		/* Signals that point, and waits for the job */
@@ -358,7 +358,7 @@ static inline void member_serve(int orders, int answers, uint64_t size)
 }
 
 /*
- * Starts a member in @group, whose allocations have @size bytes each. Returns 0 or a negative
+ * Starts a member, whose allocations have @size bytes each, in @group. Returns 0 or a negative
  * errno. If the member can't enter the group, the member exits.
  */
 static inline int member_join(struct member *m, const char *group, uint64_t size)
@@ -385,7 +385,7 @@ static inline int member_join(struct member *m, const char *group, uint64_t size
 	return 0;
 }
 
-/* Sends an order and returns the member's answer; negative errno: it failed. */
+/* Sends an order. Returns the member's answer, a negative errno if the order failed, or -EPIPE. */
 static inline int64_t member_ask(struct member *m, enum member_op op, uint32_t item, uint64_t arg)
 {
 	const struct member_order order = { .op = op, .item = item, .arg = arg };
@@ -397,7 +397,7 @@ static inline int64_t member_ask(struct member *m, enum member_op op, uint32_t i
 	return answer;
 }
 
-/* Ends a member: by the order to exit, or, @kill_it, by SIGKILL, whatever it does then. */
+/* Ends a member, if it was started, by the order to exit, or by SIGKILL if @kill_it; waits. */
 static inline void member_leave(struct member *m, bool kill_it)
 {
 	if (!m->pid)
@@ -431,7 +431,7 @@ static inline int64_t member_bring(struct member *m, uint32_t first, uint32_t en
 	return ret;
 }
 
-/* Has a member create items for VRAM, neither written nor resident, so that they have no memory. */
+/* Has a member create items @first to @end - 1 for VRAM, unwritten and not resident: no memory. */
 static inline int64_t member_make(struct member *m, uint32_t first, uint32_t end)
 {
 	int64_t ret = 0;

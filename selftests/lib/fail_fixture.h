@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Error paths of the kernel by fault injection (fail-nth): in a sequence of calls the first memory
- * allocation, or access to user memory, fails, then the second, until none is left to fail.
- * Whatever the calls answer, no memory may leak, and later calls must work as before.
+ * Error paths of the kernel by fault injection (fail-nth): a sequence of calls is run again and
+ * again. In the first run the first memory allocation, or access to user memory, fails, in the
+ * second run the second, and so on. No memory may leak, and later calls must work as before.
  */
 #ifndef FAIL_FIXTURE_H
 #define FAIL_FIXTURE_H
@@ -35,15 +35,15 @@ static inline void knob(const char *path, const char *value)
 
 	if (fd < 0)
 		return;
-	/* A value that this kernel refuses is of a failure that this kernel can't inject. */
+	/* A refusal is ignored: the kernel can't inject the failure that @path is about. */
 	if (write(fd, value, strlen(value)) < 0)
 		errno = 0;
 	close(fd);
 }
 
 /*
- * Has allocations fail from all slab caches but that of the kernel's buddy allocator, which frees a
- * block twice if splitting the block fails for want of memory. Returns 0 or -ENOENT.
+ * Has failslab inject in all slab caches but that of the kernel's buddy allocator, which frees a
+ * block twice if splitting the block fails. Returns 0, or -ENOENT if caches can't be chosen.
  */
 static inline int caches_choose(void)
 {
@@ -67,7 +67,7 @@ FIXTURE_SETUP(fail)
 		SKIP(return, "the kernel is without fault injection");
 	if (caches_choose())
 		SKIP(return, "the kernel can't choose the caches that fail");
-	/* Allocations that may sleep fail, too: drivers make these. Failures print no backtrace. */
+	/* Allocations that may sleep fail, too: drivers make these. Failures aren't logged. */
 	knob("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
 	knob("/sys/kernel/debug/failslab/verbose", "0");
 	knob("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
@@ -101,7 +101,7 @@ static inline int nth_set(int nth, unsigned int value)
 	return pwrite(nth, text, length, 0) == length ? 0 : -errno;
 }
 
-/* Ends the injection. Returns whether something was made to fail. */
+/* Ends the injection. Returns whether a failure was injected. */
 static inline bool nth_end(int nth)
 {
 	char text[16] = "";
@@ -111,12 +111,12 @@ static inline bool nth_end(int nth)
 	return length > 0 && !strtoul(text, NULL, 10);
 }
 
-/* Calls in which failures are injected. walk() closes the @handles (4) that aren't 0 afterwards. */
+/* Calls in which failures are injected. Then walk() closes each of 4 @handles that isn't 0. */
 typedef int (*sequence)(int fd, uint64_t page, uint32_t *handles);
 
 /*
- * A test's check after each run of a sequence, without injection; NULL = none. @ret: what the
- * sequence returned. Returns 0 if all is as it should be.
+ * A test's check, which walk() calls without injection after each run, unless the run without a
+ * failure returned an error; NULL = none. @ret: result of run_guarded(). Returns 0 if all is well.
  */
 static int (*after)(int fd, uint64_t page, int ret);
 
@@ -129,7 +129,7 @@ static struct {
 	size_t size;
 } mapped;
 
-/* Runs a sequence. SIGBUS, for a page that can't be provided, ends it with -EFAULT. */
+/* Runs a sequence. Returns its result, or -EFAULT if SIGBUS, for lack of a page, ended the run. */
 static inline int run_guarded(sequence run, int fd, uint64_t page, uint32_t *handles)
 {
 	int ret = -EFAULT;
@@ -143,9 +143,9 @@ static inline int run_guarded(sequence run, int fd, uint64_t page, uint32_t *han
 }
 
 /*
- * Runs a sequence again and again: in run n the nth allocation or access to user memory fails,
- * until a run has no nth one. Returns how many failed, or a negative errno. @wrong: set if a run
- * without a failure returned an error, or if after() did: then the runs end.
+ * Runs a sequence again and again: in run n the nth memory allocation, or access to user memory,
+ * fails; the first run with fewer is the last. Returns the number of runs before the last, or a
+ * negative errno. @wrong: set, which ends the runs, if the last run or after() returned an error.
  */
 static inline int walk(int nth, int fd, uint64_t page, sequence run, int *wrong)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Programs for the GPU, built in memory that CPU and GPU have mapped. Each function appends a
- * command; if there is no room for it, nothing is written, and the program is marked as too long.
+ * command; a command without room isn't written, and the program is marked as too long.
  */
 #ifndef PAGODA_COMMANDS_H
 #define PAGODA_COMMANDS_H
@@ -26,8 +26,8 @@ struct pagoda_program {
 };
 
 /*
- * Appends a command of @size bytes with all fields zero. Returns the command, for the caller to
- * fill in, or, without room, memory that isn't part of the program.
+ * Appends a command of @size bytes, with all fields zero but opcode, flags and length. Returns the
+ * command, for the caller to fill in, or, without room, memory that isn't part of the program.
  */
 static inline void *pagoda_command(struct pagoda_program *program, uint16_t opcode, uint16_t flags,
 				   uint32_t size)

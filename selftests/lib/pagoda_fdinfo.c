@@ -80,7 +80,7 @@ static uint64_t *find(struct pagoda_fdinfo *info, const char *name)
 	return value;
 }
 
-/* Stores the value of a line. Returns whether the line says that the driver is pagoda. */
+/* Stores the value of a line with a known key. Returns whether the line names the driver pagoda. */
 static bool parse_line(struct pagoda_fdinfo *info, const char *line)
 {
 	char name[64], text[16], unit[16] = "";

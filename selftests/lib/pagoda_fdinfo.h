@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What /proc/<pid>/fdinfo/<fd> says of a file of the driver: standard keys and the driver's own.
- * drivers/pagoda/debug/fdinfo.c says what each means.
+ * Values of a file of the driver in /proc/<pid>/fdinfo/<fd>, by standard keys and the driver's own.
+ * drivers/pagoda/debug/fdinfo.c says what the driver's own keys mean.
  */
 #ifndef PAGODA_FDINFO_H
 #define PAGODA_FDINFO_H
@@ -19,7 +19,7 @@
 /* Value of a key that fdinfo doesn't have. */
 #define PAGODA_FDINFO_NONE	UINT64_MAX
 
-/* Values of one segment, in bytes. */
+/* Values of one segment, in bytes, each PAGODA_FDINFO_NONE if fdinfo doesn't have it. */
 struct pagoda_fdinfo_segment {
 	uint64_t total;
 	uint64_t shared;
@@ -32,10 +32,10 @@ struct pagoda_fdinfo_segment {
 };
 
 /*
- * Values of a file, each PAGODA_FDINFO_NONE if fdinfo doesn't have it. From @paged_in to @held they
- * are bytes or counts since the file was opened.
+ * Values of a file, each PAGODA_FDINFO_NONE if fdinfo doesn't have it. @paged_in to @held are bytes
+ * or counts since the file was opened.
  * @client: number of the open file: all descriptors of that file show the same number
- * @engine_ns: nanoseconds that jobs ran on each engine
+ * @engine_ns: nanoseconds that jobs of the file ran on each engine
  */
 struct pagoda_fdinfo {
 	uint64_t client;
@@ -50,13 +50,13 @@ struct pagoda_fdinfo {
 };
 
 /*
- * Reads the fdinfo file at @path. Returns 0, a negative errno of reading it, or -ENODEV if it isn't
- * about a file of the driver.
+ * Reads the fdinfo file at @path. Returns 0, a negative errno of the reading, or -ENODEV if the
+ * fdinfo file isn't about a file of the driver.
  */
 int pagoda_fdinfo_read(const char *path, struct pagoda_fdinfo *info);
 /* Reads the fdinfo of a file that this process has open. */
 int pagoda_fdinfo_self(int fd, struct pagoda_fdinfo *info);
-/* Nanoseconds of all engines together; PAGODA_FDINFO_NONE if there are none. */
+/* Sum of the nanoseconds of all engines; PAGODA_FDINFO_NONE if fdinfo has no engine. */
 uint64_t pagoda_fdinfo_engines(const struct pagoda_fdinfo *info);
 
 #endif

@@ -23,7 +23,7 @@ void pagoda_claim(struct pagoda_claim *claim)
 
 	if (__atomic_exchange_n(&claim->made, true, __ATOMIC_RELAXED))
 		return;
-	/* Not by stdio, whose buffer is lost when the process of a test ends. */
+	/* Not by stdio, whose buffer is lost when the process of a test ends by _exit(). */
 	dprintf(STDOUT_FILENO, "# proves %s at %s:%d\n", claim->points,
 		name ? name + 1 : claim->file, claim->line);
 }
@@ -716,8 +716,8 @@ uint64_t pagoda_key(uint64_t seed, uint64_t id, uint64_t version)
 }
 
 /*
- * What the state of word_of() grows by from one 8-byte word to the next. A word takes only one
- * multiplication, because tests fill and check gigabytes.
+ * The number that word_of()'s argument grows by from an 8-byte word to the next. word_of() has only
+ * one multiplication, because tests fill and check gigabytes.
  */
 #define STEP	0x9e3779b97f4a7c15ull
 

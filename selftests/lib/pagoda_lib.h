@@ -2,8 +2,8 @@
 /*
  * The driver's ioctls as C functions, for the selftests and tools.
  *
- * Every function that can fail returns 0 (or what its comment says) on success and a negative
- * errno otherwise. Nothing is kept between calls: an fd of the render node is all the state.
+ * A function that can fail returns 0 on success and a negative errno otherwise, unless its comment
+ * says something else. The functions keep no state of the device: a caller passes an fd of a node.
  */
 #ifndef PAGODA_LIB_H
 #define PAGODA_LIB_H
@@ -15,7 +15,7 @@
 #include "../../include/uapi/drm/pagoda_drm.h"
 
 /*
- * A place in the sources that claims conformance points. @made: this process has printed the claim
+ * A place in the sources that claims conformance points. @made: the claim has been printed
  */
 struct pagoda_claim {
 	const char *points;
@@ -25,14 +25,14 @@ struct pagoda_claim {
 };
 
 /*
- * Prints a claim when it is first called in a process; each test of a program is a process. Any
- * thread may call it.
+ * Prints @claim, unless this process, or its parent before fork(), has printed @claim. The harness
+ * forks a process for each test. Any thread may call pagoda_claim().
  */
 void pagoda_claim(struct pagoda_claim *claim);
 
 /*
- * Names the conformance points that the assertions next to it prove. Prints a line when it is
- * executed; the report counts such lines of tests that passed.
+ * Names the conformance points that the assertions next to the macro prove. Prints a line by
+ * pagoda_claim(); of such lines the report counts those of tests that passed.
  */
 #define PAGODA_PROVES(...)								\
 	do {										\
@@ -53,15 +53,15 @@ void pagoda_claim(struct pagoda_claim *claim);
 #define PAGODA_IN_VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define PAGODA_IN_APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
-/* Opens the first render node whose driver is pagoda. Returns the fd or -ENODEV. */
+/* Opens the first render node that can be opened and whose driver is pagoda: the fd, or -ENODEV. */
 int pagoda_open(void);
-/* Opens one node. Returns the fd, -ENODEV if its driver isn't pagoda, or the errno of open(). */
+/* Opens a node. Returns the fd, -ENODEV if its driver isn't pagoda, or open()'s negative errno. */
 int pagoda_open_node(const char *path);
 
 /* ioctl() that is repeated after EINTR and EAGAIN. Returns 0 or a negative errno. */
 int pagoda_ioctl(int fd, unsigned long request, void *arg);
 
-/* QUERY of any type: fills in @size bytes of @answer. */
+/* QUERY of any type: fills in at most @size bytes of @answer. */
 int pagoda_query(int fd, uint32_t type, uint32_t index, void *answer, uint32_t size);
 int pagoda_device(int fd, struct drm_pagoda_device_info *info);
 int pagoda_segment(int fd, uint32_t id, struct drm_pagoda_segment_info *info);
@@ -86,29 +86,29 @@ int pagoda_where(int fd, uint32_t handle);
 /* Residency of an allocation (enum drm_pagoda_residency), or a negative errno. */
 int pagoda_residency(int fd, uint32_t handle);
 
-/* Waits until an allocation is idle, at most @timeout_ns from now; 0 only looks. */
+/* Waits until an allocation is idle, at most @timeout_ns; 0 only looks. -EIO: content was lost. */
 int pagoda_wait(int fd, uint32_t handle, int64_t timeout_ns);
-/* pagoda_wait() that also clears CONTENT_LOST: -EIO if the allocation's content was lost. */
+/* pagoda_wait() that also clears CONTENT_LOST, and still returns -EIO if CONTENT_LOST was set. */
 int pagoda_acknowledge(int fd, uint32_t handle, int64_t timeout_ns);
 
 /*
- * MAKE_RESIDENT of @count allocations. @point of @syncobj is signalled when they are resident,
- * @syncobj 0: no point. @args, if not NULL, receives the answers.
+ * MAKE_RESIDENT without a paging queue. @point of @syncobj is signalled when all @count allocations
+ * can be used; @syncobj 0: no point. @args, if not NULL, receives the answers.
  */
 int pagoda_make_resident(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
 			 uint64_t point, struct drm_pagoda_make_resident *args);
-/* EVICT of @count allocations, after which @point of @syncobj signals; @syncobj 0: no point. */
+/* EVICT without a paging queue, after whose paging @point of @syncobj signals; @syncobj 0: none. */
 int pagoda_evict(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
 		 uint64_t point);
 /*
- * MAKE_RESIDENT by a paging queue, which adds allocations to the client's residency list. @value:
- * out: the queue's value to wait for, 0 = none. @trim, if not NULL: out: bytes to trim
+ * MAKE_RESIDENT by a paging queue: adds one to each allocation's count on the residency list.
+ * @value: out: the queue's value to wait for, 0 = none. @trim, if not NULL: out: bytes_to_trim
  */
 int pagoda_list_add(int fd, uint32_t queue, const uint32_t *handles, uint32_t count,
 		    uint32_t flags, uint64_t *value, uint64_t *trim);
 /*
- * EVICT by a paging queue, which takes allocations off the client's residency list. @value: out:
- * the queue's value to wait for, 0 = none
+ * EVICT by a paging queue: takes one from each allocation's count on the client's residency list.
+ * @value: out: the queue's value to wait for, 0 = none
  */
 int pagoda_list_remove(int fd, uint32_t queue, const uint32_t *handles, uint32_t count,
 		       uint32_t flags, uint64_t *value);
@@ -118,9 +118,9 @@ int64_t pagoda_list_count(int fd, uint32_t handle);
 int pagoda_paging_queue_create(int fd, int32_t priority, uint32_t *queue, uint32_t *syncobj);
 int pagoda_paging_queue_destroy(int fd, uint32_t queue);
 int pagoda_paging_queue_state(int fd, uint32_t queue, struct drm_pagoda_paging_queue_state *state);
-/* MAKE_RESIDENT of one allocation, without a paging queue; waits until the allocation is idle. */
+/* MAKE_RESIDENT without a paging queue; waits until the allocation is idle, at most a minute. */
 int pagoda_make_resident_wait(int fd, uint32_t handle);
-/* EVICT of one allocation, without a paging queue; waits until the allocation is idle. */
+/* EVICT without a paging queue; waits until the allocation is idle, at most a minute. */
 int pagoda_evict_wait(int fd, uint32_t handle);
 
 /* OFFER of @count allocations. @priority: enum drm_pagoda_offer_priority */
@@ -131,7 +131,7 @@ int pagoda_offer(int fd, const uint32_t *handles, uint32_t count, uint32_t prior
  */
 int pagoda_reclaim(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
 		   uint64_t point, uint32_t *results);
-/* RECLAIM of one allocation: enum drm_pagoda_reclaim_result, or a negative errno. */
+/* RECLAIM of one allocation. Returns enum drm_pagoda_reclaim_result, or a negative errno. */
 int pagoda_reclaim_one(int fd, uint32_t handle);
 int pagoda_set_priority(int fd, uint32_t handle, uint32_t priority);
 
@@ -149,10 +149,10 @@ int pagoda_syncobj_signal(int fd, uint32_t syncobj, uint64_t point);
 /* @point: out: the last signalled point */
 int pagoda_syncobj_query(int fd, uint32_t syncobj, uint64_t *point);
 
-/* VM_CREATE without arguments; @args: out. */
+/* VM_CREATE, all of whose input is 0. @args: out: the call's argument */
 int pagoda_vm_create(int fd, struct drm_pagoda_vm_create *args);
 int pagoda_vm_destroy(int fd, uint32_t vm);
-/* VM_BIND of an array. @point of @syncobj is signalled when it is done, @syncobj 0: no point. */
+/* VM_BIND of an array. @point of @syncobj signals when the addresses can be used; 0: no point. */
 int pagoda_bind(int fd, uint32_t vm, const struct drm_pagoda_bind_entry *entries, uint32_t count,
 		uint32_t syncobj, uint64_t point);
 /* VM_BIND of one MAP, of @size bytes of an allocation from @offset on. */
@@ -170,7 +170,7 @@ int pagoda_context_state(int fd, uint32_t context, struct drm_pagoda_context_sta
 int pagoda_submit(int fd, uint32_t context, uint64_t address, uint64_t size,
 		  const uint32_t *handles, uint32_t count, uint32_t syncobj, uint64_t point);
 int pagoda_submit_args(int fd, struct drm_pagoda_submit *args);
-/* FENCE_CREATE of a monitored fence. @map, if not NULL: out: its value, mapped read-only */
+/* FENCE_CREATE. @map, if not NULL: out: address of the fence's value, mapped read-only */
 int pagoda_fence_create(int fd, uint64_t value, uint32_t *fence, const uint64_t **map);
 int pagoda_fence_create_flags(int fd, uint32_t flags, uint64_t value, uint32_t *fence);
 int pagoda_fence_destroy(int fd, uint32_t fence);
@@ -178,13 +178,13 @@ int pagoda_fence_signal(int fd, uint32_t fence, uint64_t value);
 int pagoda_fence_signal_list(int fd, const struct drm_pagoda_fence_value *list, uint32_t count);
 /* Waits until a fence has reached @value, at most @timeout_ns from now; 0 only looks. */
 int pagoda_fence_wait(int fd, uint32_t fence, uint64_t value, int64_t timeout_ns);
-/* FENCE_WAIT for a list. @first, if not NULL: out: index of an entry that is satisfied */
+/* FENCE_WAIT for a list. @first, if not NULL: out, on success: index of a satisfied entry */
 int pagoda_fence_wait_list(int fd, const struct drm_pagoda_fence_value *list, uint32_t count,
 			   uint32_t flags, int64_t timeout_ns, uint32_t *first);
 /* FENCE_WAIT that returns at once, and has @eventfd signalled when the wait is satisfied. */
 int pagoda_fence_notify(int fd, const struct drm_pagoda_fence_value *list, uint32_t count,
 			uint32_t flags, int eventfd);
-/* MAKE_RESIDENT of one allocation, after which monitored fence @fence gets @value. */
+/* MAKE_RESIDENT without a paging queue; after the paging, monitored fence @fence gets @value. */
 int pagoda_make_resident_fence(int fd, uint32_t handle, uint32_t fence, uint64_t value);
 
 /* CLOCK_MONOTONIC in nanoseconds. */
@@ -196,7 +196,7 @@ uint64_t pagoda_usage(int fd, uint32_t segment);
 /*
  * Content that is a function of key and offset: byte n of the content of a key is byte n % 8
  * of a 64-bit word made from (key, n / 8). pagoda_key() makes keys; pagoda_fill() writes bytes
- * [offset, offset + size) of the content to @dst; pagoda_check() compares them with @src and
+ * [offset, offset + size) of the content to @dst; pagoda_check() compares these bytes with @src and
  * returns the number in @src, from 0, of the first byte that differs, or -1.
  */
 uint64_t pagoda_key(uint64_t seed, uint64_t id, uint64_t version);

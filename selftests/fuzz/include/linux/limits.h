@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The C library includes <linux/limits.h>, too, and needs the header for user space. */
+/* The C library includes <linux/limits.h>, too, and needs what the header for user space has. */
 #include_next <linux/limits.h>
 
 #ifndef U64_MAX

@@ -16,7 +16,7 @@ typedef __s64 s64;
 typedef __u64 dma_addr_t;
 
 #define __force
-/* Formats are checked where the kernel is built. */
+/* Formats are checked when the driver is built for the kernel. */
 #define __printf(text, first)
 
 #endif
