@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl top: what each client uses of each segment, what is moved of its allocations, and engine
- * time of its jobs. pagodactl trim without arguments: by how much clients are over budget.
+ * pagodactl top: what each client uses of each segment, what is moved of its allocations, and the
+ * engine time of its jobs. pagodactl trim without arguments: by how much clients are over budget.
  */
 #define _GNU_SOURCE
 #include <signal.h>
