@@ -198,7 +198,7 @@ static inline bool test_heard(int pipe_end)
 	return read(pipe_end, &byte, 1) == 1;
 }
 
-/* Waits for a child that is expected to exit by itself. Returns its exit status, else 255. */
+/* Waits for the end of a child. Returns the exit status, or 255 if the child didn't exit. */
 static inline int test_child_status(pid_t pid)
 {
 	int status;
@@ -254,8 +254,8 @@ static inline int test_give_way(void)
 }
 
 /*
- * Returns whether the mover has made too few moves, so that the test has to go on with what it does
- * beside them; false if a move failed. @end: TEST_MOVES_LIMIT after the begin
+ * Returns whether the mover has made too few moves, so that the test must go on with its accesses
+ * beside the moves; false if a move failed. @end: TEST_MOVES_LIMIT after the begin
  */
 static inline bool test_mover_goes_on(const struct test_mover *m, int64_t end)
 {

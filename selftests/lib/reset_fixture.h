@@ -182,7 +182,7 @@ static inline void fault_somehow(struct client *client, uint32_t how)
 	}
 }
 
-/* Appends commands that hang: odd @how, in a WAIT, else in a loop. */
+/* Appends commands that never end: a WAIT if @how is odd, else a loop. */
 static inline void hang_somehow(struct client *client, uint32_t how)
 {
 	struct pagoda_program *program = &client->program;

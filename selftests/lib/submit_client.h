@@ -62,7 +62,7 @@ static inline uint64_t client_data(const struct client *client, uint32_t which)
 	return client->program.address + (1 + which) * 64 * PAGODA_MIB;
 }
 
-/* Submits a job of the commands that were appended since the last one; -E2BIG: no room for them. */
+/* Submits a job of the commands appended since the last job; -E2BIG if a command had no room. */
 static inline int client_submit(struct client *client, const uint32_t *handles, uint32_t count)
 {
 	uint32_t start = client->start;

@@ -99,7 +99,7 @@ static int mutant_suite_init(struct kunit_suite *suite)
 	return mutant_suite->suite_init ? mutant_suite->suite_init(suite) : 0;
 }
 
-/* Called before each case, and before each parameter of a case with parameters. */
+/* KUnit calls this before each case; if the case has parameters, before each parameter. */
 static int mutant_init(struct kunit *test)
 {
 	char name[sizeof(mutant_case)];
@@ -133,7 +133,7 @@ static void mutant_choose(struct kunit_suite *suite, unsigned int *number)
 		if (mutant_is_chosen((*number)++))
 			*to++ = *from;
 	}
-	/* KUnit would report a suite without cases: a name that kunit.filter_glob doesn't match. */
+	/* A suite without cases gets a name that kunit.filter_glob doesn't match: no report. */
 	if (to == suite->test_cases)
 		memcpy((char *)suite->name, LEFT_OUT, sizeof(LEFT_OUT));
 	memset(to, 0, sizeof(*to));

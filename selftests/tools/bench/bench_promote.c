@@ -239,7 +239,7 @@ struct rate {
 
 /*
  * Closes @crowd, the crowd's file, which begins a window, and adds the window to @rate. The window
- * ends after @seconds, or, if @seconds is 0, when all pieces are back. Returns its seconds.
+ * ends after wait_seconds(), or, if @seconds is 0, after wait_back(). Returns the window's seconds.
  */
 static double rate_add(struct rate *rate, struct worker *worker, const struct spilled *spilled,
 		       int crowd, double seconds)
@@ -295,7 +295,7 @@ static void slowdown(const struct spilled *spilled, uint64_t vram)
 	bench_goal("promote.jobs_beside_by_alone", with / without, BESIDE_GOAL);
 }
 
-/* Opens all clients that it measures with. */
+/* Measures promotion with clients that bench_promote() itself opens. */
 void bench_promote(void)
 {
 	double back[BENCH_RUNS], request[BENCH_RUNS], ours, theirs, mib;

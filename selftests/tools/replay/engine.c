@@ -474,8 +474,8 @@ static void events_count(struct engine *e)
 }
 
 /*
- * At the end of a frame: client 0 starts the rival at the end of frame @rival_from, has it use its
- * memory after each frame, and stops it at the end of @rival_to. Does nothing without --rival.
+ * At the end of a frame: client 0 starts the rival if the frame is @rival_from, has a rival that
+ * runs make its memory resident, and stops the rival if the frame is @rival_to.
  */
 static int rival_step(struct engine *e)
 {

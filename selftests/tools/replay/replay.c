@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * replay: runs a residency trace of a real program against the device and verifies content: the GPU
- * hashes all of an allocation at every use as a source, but for --cpu, and the CPU compares all of
- * an allocation when the trace reads back, and at the end.
+ * hashes all of an allocation at every use as a source (not with --cpu), and the CPU compares all
+ * of an allocation at every read back, and all that are left at the end.
  *
  * A VRAM size is a parameter of the software GPU's module, so a run has two halves: `replay --plan`
  * says which VRAM a fraction of the trace's largest frame is, the caller loads the modules with it,

@@ -21,7 +21,7 @@ enum sim_type {
 /*
  * One step: @count of sim_script.uses, from index @first on; a touch or free has one.
  * @offset, @length: range that the CPU writes in a touch; @length is 0 if the CPU only reads
- * @frame: number of frames that ended before
+ * @frame: number of frames that ended before the step
  */
 struct sim_step {
 	enum sim_type type;

@@ -2,9 +2,9 @@
 /*
  * A lower bound of the bytes that are moved, whatever leaves when: proven, not searched.
  *
- * Between two uses an allocation stays in VRAM or doesn't. If it doesn't, its bytes come back. Of
- * the times between uses from a write to the next write, free or end, the longest counts for one
- * copy more: that out of VRAM, unless the allocation stays in all these times. The stays that a
+ * Between two uses an allocation stays in VRAM or doesn't. If it doesn't, its bytes come back. A
+ * written allocation is also copied out, at least once unless it stays in all the times between
+ * uses until the next write: the longest of these times counts for the copy. The stays that a
  * submission falls into and the allocations that it names fit into VRAM together. Let room at each
  * submission's time have a price, any that isn't negative. Then no choice of stays saves more than
  *

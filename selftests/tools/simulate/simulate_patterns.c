@@ -234,7 +234,7 @@ static void write_growing(struct author *a)
 
 /*
  * Adds what a small program may do to allocation @ids[n] at the end of a frame: the CPU writes or
- * reads it, or it is replaced, but mostly nothing is done.
+ * reads it, or a new allocation replaces it, but mostly nothing is done.
  */
 static void write_small_step(struct author *a, uint32_t *ids, const uint64_t *sizes, uint32_t n)
 {
