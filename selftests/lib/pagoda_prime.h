@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dma-bufs and their fences, and other exporters of dma-bufs: vgem and udmabuf. As in pagoda_lib.h
- * a function that can fail returns a negative errno.
+ * dma-bufs and their fences, and other exporters of dma-bufs: vgem and udmabuf. As in pagoda_lib.h,
+ * functions return a negative errno when they fail, but for those whose comment says otherwise.
  */
 #ifndef PAGODA_PRIME_H
 #define PAGODA_PRIME_H
@@ -54,8 +54,8 @@ static inline int prime_sync(int dma_buf, uint64_t flags)
 }
 
 /*
- * Returns whether vgem maps, and so pins, what it imports. The helpers that vgem uses in newer
- * kernels only attach, which pins nothing; the kernel's list of symbols shows which kernel it is.
+ * Returns whether vgem maps, and so pins, imported dma-bufs; true if kallsyms can't be read. In
+ * kernels that have drm_gem_shmem_prime_import_no_map(), vgem only attaches, which pins nothing.
  */
 static inline bool prime_vgem_maps(void)
 {
@@ -70,7 +70,7 @@ static inline bool prime_vgem_maps(void)
 	return maps;
 }
 
-/* Returns the word at @offset, read through a mapping of the dma-buf; ~0 or ~1 if that fails. */
+/* Returns the 64-bit word at byte @offset of the dma-buf, read by mmap(); ~0 or ~1 = failed. */
 static inline uint64_t prime_read(int dma_buf, uint64_t size, uint64_t offset)
 {
 	uint64_t *map = mmap(NULL, size, PROT_READ, MAP_SHARED, dma_buf, 0), value;
@@ -126,7 +126,7 @@ static inline bool prime_signalled(int sync_file, int timeout_ms)
 
 /* --- other exporters ------------------------------------------------------------------------ */
 
-/* Opens the first card of a driver; returns the fd, or -ENODEV. */
+/* Opens the first of /dev/dri/card0 to card15 that @driver drives; returns the fd, or -ENODEV. */
 static inline int card_open(const char *driver)
 {
 	struct drm_version version;
@@ -147,7 +147,7 @@ static inline int card_open(const char *driver)
 	return -ENODEV;
 }
 
-/* Opens vgem's card, not its render node, which doesn't make dumb buffers. */
+/* Opens vgem's card: a render node doesn't allow the ioctl that makes dumb buffers. */
 static inline int vgem_open(void)
 {
 	return card_open("vgem");
@@ -163,8 +163,8 @@ static inline int vgem_create(int vgem, uint64_t size, uint32_t *handle)
 }
 
 /*
- * Attaches a fence to the buffer: each user of the buffer waits until vgem_signal(), or until vgem
- * signals the fence by itself, after ten seconds.
+ * Attaches a write fence, number *@fence, to the buffer. vgem_signal() signals the fence, or vgem
+ * itself, with an error, after ten seconds.
  */
 static inline int vgem_fence(int vgem, uint32_t handle, uint32_t *fence)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the kselftests share: a client with the device's properties, and small helpers for memory in
- * use, threads that sleep, children, and allocations that move during a test. Sizes in the tests
- * are relative to the VRAM that the device says it has, and no test assumes how much of VRAM the
- * CPU sees.
+ * use, threads that sleep, children, and allocations that move during a test. A test that fills
+ * VRAM asks the device for VRAM's size, and no test assumes how much of VRAM the CPU sees.
  */
 #ifndef PAGODA_TEST_H
 #define PAGODA_TEST_H
@@ -31,7 +30,7 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	480
 
-/* How long tests wait for what must come: any process may get no processor for seconds. */
+/* Longest wait, in ns, for what must happen: a process may get no processor for seconds. */
 #define TEST_PATIENCE		(60 * PAGODA_SEC)
 
 /* The software GPU's folder in debugfs; it isn't there without debugfs or with another GPU. */
@@ -62,7 +61,7 @@ static inline int test_device_open(struct test_device *dev)
 	return ret;
 }
 
-/* True if the driver was loaded so that jobs are never prepared within SUBMIT. */
+/* Returns whether the driver was loaded so that SUBMIT prepares no jobs but fenced ones. */
 static inline bool test_defers_jobs(void)
 {
 	FILE *file = fopen("/sys/module/pagoda/parameters/defer_jobs", "r");
@@ -75,8 +74,8 @@ static inline bool test_defers_jobs(void)
 
 /*
  * Calls @ask until it returns @expected, at most for TEST_PATIENCE: memory of closed allocations
- * and dead processes is freed only when the last copy from or to the memory is done. Returns the
- * last answer.
+ * and dead processes is freed only when all jobs and copies that use the memory are done. Returns
+ * the last answer.
  */
 static inline uint64_t test_settled(int fd, uint32_t segment,
 				    uint64_t (*ask)(int fd, uint32_t segment), uint64_t expected)
@@ -109,8 +108,8 @@ static inline uint64_t test_aperture_settled(int fd, uint64_t expected)
 }
 
 /*
- * How often the software GPU has executed operations with @part in their name; 0 if its debugfs
- * file isn't there.
+ * Returns how many paging operations whose names contain @part the software GPU has executed so
+ * far; 0 if the debugfs file "stats" can't be read.
  */
 static inline unsigned long long test_executed(const char *part)
 {
@@ -150,7 +149,7 @@ static inline bool test_sleeps_in(const atomic_int *thread, const char *states)
 		file = atomic_load(thread) ? fopen(path, "r") : NULL;
 		if (!file)
 			continue;
-		/* The state is behind the program's name, which may have any characters. */
+		/* The state is behind the last ')': the name before it may have any characters. */
 		state = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
 		fclose(file);
 		sleeps = state && state[1] == ' ' && state[2] && strchr(states, state[2]);
@@ -160,8 +159,8 @@ static inline bool test_sleeps_in(const atomic_int *thread, const char *states)
 
 /*
  * Waits until a thread sleeps in a call that a signal can interrupt, as test_sleeps_in(). The
- * thread stores its number right before the call, and must not sleep elsewhere after that. So a
- * test starts several threads one after another: none may wait for a lock that another has.
+ * thread stores its number right before the call, and must sleep nowhere else after that. A test
+ * with several such threads starts one when the one before sleeps, so that none waits for a lock.
  */
 static inline bool test_asleep(const atomic_int *thread)
 {
@@ -199,7 +198,7 @@ static inline bool test_heard(int pipe_end)
 	return read(pipe_end, &byte, 1) == 1;
 }
 
-/* Waits for a child that is expected to exit by itself. Returns its exit status, else 255. */
+/* Waits for the end of a child. Returns the exit status, or 255 if the child didn't exit. */
 static inline int test_child_status(pid_t pid)
 {
 	int status;
@@ -210,14 +209,14 @@ static inline int test_child_status(pid_t pid)
 }
 
 /*
- * Moves that a test with a test_mover needs: TEST_MOVES, or, on a machine that doesn't make so many
- * in TEST_MOVES_LIMIT nanoseconds, TEST_MOVES_LEAST.
+ * Moves into VRAM and out again that a test with a test_mover needs: TEST_MOVES, but after
+ * TEST_MOVES_LIMIT nanoseconds TEST_MOVES_LEAST are enough.
  */
 #define TEST_MOVES		100
 #define TEST_MOVES_LEAST	20
 #define TEST_MOVES_LIMIT	(3 * PAGODA_SEC)
 
-/* A thread that moves an allocation in and out of VRAM, every third time without a pause. */
+/* A thread that moves an allocation to VRAM and back, two times of three with a pause between. */
 struct test_mover {
 	pthread_t thread;
 	int fd;
@@ -243,9 +242,9 @@ static inline void *test_mover_run(void *data)
 }
 
 /*
- * Makes a thread that never sleeps SCHED_IDLE, so that threads that wake up run at once: otherwise
- * each move waits several times for the end of the thread's time slice. Threads that it creates
- * afterwards are SCHED_IDLE, too.
+ * Makes the calling thread, which never sleeps, SCHED_IDLE, so that threads that wake up run at
+ * once: otherwise each move waits several times for the end of the caller's time slice. Threads
+ * that the caller creates later are SCHED_IDLE, too.
  */
 static inline int test_give_way(void)
 {
@@ -255,8 +254,8 @@ static inline int test_give_way(void)
 }
 
 /*
- * Returns whether a test has to go on with what it does beside the moves, because there were too
- * few moves. @end: TEST_MOVES_LIMIT after the begin
+ * Returns whether the mover has made too few moves, so that the test must go on with its accesses
+ * beside the moves; false if a move failed. @end: TEST_MOVES_LIMIT after the begin
  */
 static inline bool test_mover_goes_on(const struct test_mover *m, int64_t end)
 {

@@ -34,7 +34,7 @@ static inline int open_first(const char *pattern, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Has the device reset and waits until it is rebuilt. */
+/* Has the driver reset and rebuild the device, and waits for the end. */
 static inline int reset_device(void)
 {
 	int fd = open_first(FILES "reset", O_WRONLY), ret;
@@ -71,7 +71,7 @@ static inline uint32_t flags_of(const struct client *client)
 	return pagoda_context_state(client->fd, client->context, &state) ? ~0u : state.state;
 }
 
-/* Runs the program and waits for the job; the next program is written over this one. */
+/* As client_run(); commands that are appended later overwrite the program from its begin. */
 static inline int run_anew(struct client *client, const uint32_t *handles, uint32_t count)
 {
 	int ret = client_run(client, handles, count);
@@ -81,8 +81,8 @@ static inline int run_anew(struct client *client, const uint32_t *handles, uint3
 }
 
 /*
- * Submits a job that waits until the fence @in has @value, unless @in is 0, and that signals the
- * value @then of the fence @out.
+ * Submits a job as client_submit() does, which first waits until monitored fence @in has @value,
+ * unless @in is 0, and which also sets monitored fence @out to @then.
  */
 static inline int submit_fences(struct client *client, uint32_t in, uint64_t value, uint32_t out,
 				uint64_t then)
@@ -105,7 +105,7 @@ static inline int submit_fences(struct client *client, uint32_t in, uint64_t val
 	return pagoda_submit_args(client->fd, &args);
 }
 
-/* Submits a fenced job; the binary syncobj gets the job's fence, with the error of the job. */
+/* Submits the whole program as a fenced job; @binary, a binary syncobj, gets the job's fence. */
 static inline int submit_binary(struct client *client, uint32_t binary)
 {
 	struct drm_pagoda_sync sync = { binary, DRM_PAGODA_SYNC_SIGNAL };
@@ -182,7 +182,7 @@ static inline void fault_somehow(struct client *client, uint32_t how)
 	}
 }
 
-/* Appends commands that hang: odd @how, in a WAIT, else in a loop. */
+/* Appends commands that never end: a WAIT if @how is odd, else a loop. */
 static inline void hang_somehow(struct client *client, uint32_t how)
 {
 	struct pagoda_program *program = &client->program;
@@ -199,10 +199,10 @@ static inline void hang_somehow(struct client *client, uint32_t how)
 }
 
 /*
- * Submits a job of @bad that faults or hangs, and then another job. Checks that the fence of the
- * first has the error, that CONTEXT_STATE names the first job, that the context is banned, and that
- * the other job isn't executed, or isn't accepted because the context is banned already. Returns
- * NULL, or what isn't as it must be.
+ * Submits the first job of @bad, which faults or hangs, and then another job. Checks that the fence
+ * of the first has the error, that CONTEXT_STATE names the first job and @engine, that the context
+ * is banned, and that the other job isn't executed, or isn't accepted because the context is banned
+ * already. Returns NULL, or a text that says which check failed.
  */
 static inline const char *punished(struct client *bad, uint32_t engine, bool hang, uint32_t how)
 {
@@ -239,7 +239,7 @@ static inline const char *punished(struct client *bad, uint32_t engine, bool han
 	return NULL;
 }
 
-/* punished() for a new VM and context of @fd's client. */
+/* Calls punished() for a new VM and context of @fd's client. */
 static inline const char *punish(int fd, uint32_t engine, bool hang, uint32_t how)
 {
 	struct client bad;

@@ -15,7 +15,7 @@
 
 /*
  * A VM with a context, and a program in memory that is private to the VM. @start: byte of the
- * program where the next job begins; @point: point of @syncobj that the last job signals
+ * program where the next job begins; @point: highest point of @syncobj that was given to a job
  */
 struct client {
 	int fd;
@@ -56,13 +56,13 @@ static inline int client_open(struct client *client, int fd, uint32_t engine)
 	return client->program.memory ? 0 : -errno;
 }
 
-/* Address for data number @which, from 0: 64 MiB each, behind the program. */
+/* Address for data number @which, from 0: behind the program, with 64 MiB of addresses for each. */
 static inline uint64_t client_data(const struct client *client, uint32_t which)
 {
 	return client->program.address + (1 + which) * 64 * PAGODA_MIB;
 }
 
-/* Submits a job of the commands that were appended since the last job. */
+/* Submits a job of the commands appended since the last job; -E2BIG if a command had no room. */
 static inline int client_submit(struct client *client, const uint32_t *handles, uint32_t count)
 {
 	uint32_t start = client->start;
@@ -75,7 +75,7 @@ static inline int client_submit(struct client *client, const uint32_t *handles, 
 			     ++client->point);
 }
 
-/* Waits for the last job. */
+/* Waits at most LIMIT for the last job of client_submit(). */
 static inline int client_wait(struct client *client)
 {
 	return pagoda_syncobj_wait(client->fd, client->syncobj, client->point, LIMIT);
@@ -89,8 +89,8 @@ static inline int client_run(struct client *client, const uint32_t *handles, uin
 }
 
 /*
- * The last word of the program's memory, for tests: a program stores there that it has begun, or
- * waits for a value there. No program is so long that its commands reach the word.
+ * The last 64-bit word of the program's memory, which a program sets to 1 when the program begins,
+ * or whose value a program waits for. No test's commands reach this word.
  */
 static inline uint64_t *client_word(const struct client *client)
 {
@@ -102,7 +102,7 @@ static inline uint64_t client_word_address(const struct client *client)
 	return client->program.address + CODE_SIZE - sizeof(uint64_t);
 }
 
-/* Appends a WAIT until the word at address @word has reached @value. */
+/* Appends a WAIT until the 64-bit word at GPU address @word is at least @value. */
 static inline void client_append_wait(struct client *client, uint64_t word, uint64_t value)
 {
 	struct virtio_pagoda_wait *wait = PAGODA_COMMAND(&client->program, WAIT, wait, 0);
@@ -112,8 +112,8 @@ static inline void client_append_wait(struct client *client, uint64_t word, uint
 }
 
 /*
- * Submits a program that stores 1 in client_word() and doesn't end: if @busy, the program loops,
- * which keeps its engine busy, else the program waits for 2 in client_word().
+ * Submits a job that stores 1 in client_word(), and then, if @busy, loops for ever, else waits for
+ * the test to store 2 in client_word().
  */
 static inline int client_hang(struct client *client, bool busy)
 {
@@ -127,7 +127,7 @@ static inline int client_hang(struct client *client, bool busy)
 	return client_submit(client, NULL, 0);
 }
 
-/* Returns when the program of client_hang() has begun: 0, or -ETIME. */
+/* Waits until the job of client_hang() has begun: returns 0, or -ETIME after LIMIT. */
 static inline int client_hangs(const struct client *client)
 {
 	int64_t end = pagoda_now() + LIMIT;
@@ -140,7 +140,7 @@ static inline int client_hangs(const struct client *client)
 	return 0;
 }
 
-/* The next command is the program's first. No job may be executing the program. */
+/* The next command overwrites the program's first: all jobs of the program must be done. */
 static inline void client_rewind(struct client *client)
 {
 	client->program.used = 0;

@@ -43,7 +43,7 @@ static inline int device_unbind(const char *name)
 	return driver_write(DRIVER "unbind", name);
 }
 
-/* Binds the driver. Returns 0 once the device can be opened, or a negative errno. */
+/* Binds the driver and waits until a node can be opened. Returns 0 or a negative errno. */
 static inline int device_bind(const char *name)
 {
 	int64_t end = pagoda_now() + 60 * PAGODA_SEC;

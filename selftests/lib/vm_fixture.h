@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A client with a VM, and what the GPU finds at the VM's addresses: the software GPU tells this in
- * debugfs. With another GPU, or without debugfs, tests don't check it.
+ * debugfs. With another GPU, or without debugfs, tests don't check what the GPU finds.
  */
 #ifndef VM_FIXTURE_H
 #define VM_FIXTURE_H
@@ -54,7 +54,7 @@ static inline void spaces_read(bool *spaces)
 		fclose(file);
 }
 
-/* Returns 0 and the place that an address of @space leads to, 1 if it faults, or negative errno. */
+/* Returns 0 and the segment and address that @va of @space leads to; 1: @va faults; else -errno. */
 static inline int translate(uint32_t space, uint64_t va, uint32_t *segment, uint64_t *address,
 			    uint64_t *flags)
 {
@@ -80,7 +80,7 @@ static inline int translate(uint32_t space, uint64_t va, uint32_t *segment, uint
 
 /*
  * Returns the 32-bit word of VRAM that an address of @space leads to; -1: the address faults;
- * -2: it leads elsewhere; less: a debugfs file couldn't be read.
+ * -2: the address leads to another segment; less: a debugfs file couldn't be read.
  */
 static inline int64_t word_at(uint32_t space, uint64_t va)
 {
@@ -99,14 +99,14 @@ static inline int64_t word_at(uint32_t space, uint64_t va)
 }
 
 /*
- * Address that settle() changes: away from what tests map, and low enough for a root with two
- * levels of tables.
+ * Address that settle() changes: away from what tests map, and low, because with two levels of
+ * tables the root's size grows with the addresses in use.
  */
 #define SETTLE_AT	(1ull << 36)
 
 /*
- * Waits until the VM's earlier changes are done, by waiting for one more change: a page at
- * SETTLE_AT is mapped and unmapped in turns, so that each call has something to change.
+ * Waits until the VM's earlier changes are done, by waiting for one more change: calls map and
+ * unmap a page at SETTLE_AT in turns, so that each call has something to change.
  */
 static inline int settle(struct _test_data_vm *self)
 {
@@ -126,7 +126,7 @@ static inline int settle(struct _test_data_vm *self)
 } while (0)
 #define EXPECT_FAULT(va)	EXPECT_WORD(-1, va)
 
-/* Returns a new allocation with @base + n in the first word of each page n; 0 = failed. */
+/* Returns the handle of a new allocation with @base + n at the begin of each page n; 0 = failed. */
 static inline uint32_t create_numbered(int fd, uint64_t page, uint32_t pages, uint32_t base)
 {
 	uint32_t handle = 0, n, *map;

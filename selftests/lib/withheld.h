@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A page that a program withholds from the kernel by userfaultfd, as FUSE can withhold a file's. */
+/* A page that a program withholds from the kernel by userfaultfd, as FUSE can a page of a file. */
 #ifndef WITHHELD_H
 #define WITHHELD_H
 
@@ -13,8 +13,8 @@
 #define WITHHELD_WANTED	(30 * 1000)
 
 /*
- * A page that is missing until withheld_give() supplies it: until then the kernel sleeps in each
- * access to @page. @content: what the page has then; zeros unless the test writes there
+ * A page that is missing until withheld_give() supplies it: until then each access to @page sleeps
+ * in the kernel. @content: what withheld_give() copies to the page; zeros unless the test writes it
  */
 struct withheld {
 	int uffd;
@@ -23,7 +23,7 @@ struct withheld {
 	uint64_t size;
 };
 
-/* Returns 0 or a negative errno: -EOPNOTSUPP if the kernel has no userfaultfd. */
+/* Returns 0; -EOPNOTSUPP if the test can't use userfaultfd; or another negative errno. */
 static inline int withheld_open(struct withheld *w, uint64_t size)
 {
 	struct uffdio_api api = { .api = UFFD_API };

@@ -4,10 +4,10 @@
  * places were executed ("reached").
  *
  * Built in, the kernel's command line has pagoda_mutant=<number> and pagoda_cases=<hexadecimal
- * digits>. Bit n % 4 of digit n / 4 says that test case n is run; cases are counted in the order
- * in which kunit.action=list prints them. The log names each case when it begins
- * ("pagoda-case: suite.case"). Without an active mutant, the log then also has the numbers of the
- * mutants that the case reached, its cleanup included ("pagoda-reached: suite.case 3 5-9").
+ * digits>. Bit n % 4 of digit n / 4 says that test case n is run (without pagoda_cases, all are):
+ * cases of the driver's suites, from 0, in the order of kunit.action=list. The log names each case
+ * when it begins ("pagoda-case: suite.case"), and without an active mutant also the mutants reached
+ * in the case and in the cleanup after the case ("pagoda-reached: suite.case 3-3 5-9").
  *
  * In a module, chosen.h says which mutant is active, and there is no choice of cases.
  */
@@ -99,7 +99,7 @@ static int mutant_suite_init(struct kunit_suite *suite)
 	return mutant_suite->suite_init ? mutant_suite->suite_init(suite) : 0;
 }
 
-/* Called before each case, and before each parameter of a case with parameters. */
+/* KUnit calls this before each case; if the case has parameters, before each parameter. */
 static int mutant_init(struct kunit *test)
 {
 	char name[sizeof(mutant_case)];
@@ -133,7 +133,7 @@ static void mutant_choose(struct kunit_suite *suite, unsigned int *number)
 		if (mutant_is_chosen((*number)++))
 			*to++ = *from;
 	}
-	/* KUnit would report a suite without cases: a name that the filter doesn't match. */
+	/* A suite without cases gets a name that kunit.filter_glob doesn't match: no report. */
 	if (to == suite->test_cases)
 		memcpy((char *)suite->name, LEFT_OUT, sizeof(LEFT_OUT));
 	memset(to, 0, sizeof(*to));

@@ -25,7 +25,7 @@ struct kunit_suite;
 
 /* Number of the active mutant; 0: none. */
 extern unsigned int pagoda_mutant;
-/* Not 0 if the place of the mutant with that number was executed since the last report. */
+/* Entry n is set when the place of mutant n is executed; mutant_report() clears the entry. */
 extern u8 pagoda_mutant_reached[PAGODA_MUTANTS];
 
 /* Begin and end of the kernel's list of all suites, by the linker's names. */

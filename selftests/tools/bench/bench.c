@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench: what paging, page tables, jobs and promotion cost, seen from user space. A time is the
- * median of several runs; the baseline that it is compared with is measured in turns with these
- * runs, or right after them, on the same machine. list_of_1000() and pressure() run once.
+ * bench: what paging, page tables, jobs and promotion cost, seen from user space. Most results are
+ * medians of several runs. A baseline is measured in turns with the runs that are compared with the
+ * baseline, or right before or after these runs. list_of_1000() and pressure() run once.
  *
  * What only the kernel can measure (a paging operation alone, builders, TTM's own copy) is in a
- * debugfs file if the driver was built with CONFIG_DRM_PAGODA_BENCH; bench passes its lines on.
+ * debugfs file if the driver was built with CONFIG_DRM_PAGODA_BENCH; bench prints that file, too.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,8 +38,8 @@ static void stats(struct drm_pagoda_stats *s)
 
 /*
  * Seconds that MAKE_RESIDENT of @count allocations takes, up to the end of the copies. Paging is in
- * order, so waiting for the last allocation is enough. A syncobj's point isn't waited for, because
- * in a kernel that can't interrupt itself (UML) the point only signals with the next tick.
+ * order, so waiting for the last allocation is enough. time_in() waits for no point of a syncobj:
+ * in a kernel that can't interrupt itself (UML) a point only signals with the next tick.
  */
 static double time_in(const uint32_t *handles, uint32_t count)
 {
@@ -139,8 +139,8 @@ static void copy_choose(uint64_t size)
 }
 
 /*
- * Seconds that a copy into fresh pages takes, their allocation included: the least that bringing
- * content to system memory takes.
+ * Seconds that a copy into fresh pages takes, with the pages' allocation: the baseline of an
+ * eviction, which copies content to system memory.
  */
 static double time_pages_and_copy(uint64_t size)
 {
@@ -246,7 +246,7 @@ static void make_resident_many(const uint32_t *handles, uint32_t count)
 	}
 }
 
-/* Fills VRAM but for @holes bytes, which are single pages: every other page of a part of VRAM. */
+/* Fills VRAM but for less than 1 MiB and @holes bytes: every other page of a part of VRAM. */
 static void scatter(uint64_t holes)
 {
 	uint64_t small = 2 * holes, rest = vram.size - small;
@@ -286,8 +286,8 @@ static void gather(void)
 /* --- latency, lists, waits ------------------------------------------------------------------ */
 
 /*
- * Time to evict a page and make it resident again. The baseline is the cheapest paging that a call
- * can cause: a new page is filled with zeros.
+ * Time to evict an allocation of a page and make it resident again. The baseline is a MAKE_RESIDENT
+ * of a new page, which isn't copied but filled with zeros.
  */
 static void latency(void)
 {
@@ -341,8 +341,8 @@ static void list_of_1000(void)
 }
 
 /*
- * Bandwidth under pressure: makes allocations of twice VRAM's size resident, eight in a call and
- * all three times, and waits only for the end.
+ * Bandwidth under pressure: makes allocations that together have twice VRAM's size resident, eight
+ * in a call and all three times, and waits only for the last call's point.
  */
 static void pressure(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * bench: what it costs to change a VM's page tables. Binds are of memory in VRAM, so that each bind
- * writes page-table entries. At its end a run waits for all its binds, by an empty job, which the
- * driver executes after all changes before it.
+ * writes page-table entries. At the end of a run, bind_wait() waits for all binds of the run: it
+ * submits a job without commands, which is done only when all earlier changes of the VM are.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,8 +19,8 @@
 #define MANY_GOAL	4.0
 
 /*
- * The VM and the addresses that binds change, the allocation that they map, and a context with a
- * syncobj to wait for them.
+ * The VM and the addresses that binds change, the allocation that binds map, and a context and a
+ * syncobj for bind_wait().
  */
 struct bind {
 	struct bench_space space;

@@ -18,8 +18,8 @@ void bench_die(const char *what, int ret);
 void bench_check(const char *what, int ret);
 
 /*
- * Writes a line to bench_out: @value and, unless @baseline is 0, the figure of what was run beside
- * it and @value / @baseline.
+ * Writes a line to bench_out: @value, and if @baseline is more than 0 also @baseline and
+ * @value / @baseline.
  */
 void bench_line(const char *metric, double value, const char *unit, double baseline);
 /*
@@ -46,9 +46,9 @@ uint64_t bench_space_place(struct bench_space *space, uint64_t size);
 
 /*
  * Work in the kernel that results are compared with. bench_beside_open() opens the debugfs file
- * pagoda_bench_@name, or returns -1 if this kernel has none. bench_beside() reads the file, in one
- * system call, which has the kernel do the work once: returns the amount of work, whose unit
- * depends on the file, and sets *@taken to the seconds that the kernel measured.
+ * pagoda_bench_@name, or returns -1 if this kernel has none. bench_beside() reads the file in one
+ * system call, during which the kernel does and times the work: returns the amount of work, whose
+ * unit depends on the file, and sets *@taken to the seconds that the kernel measured.
  */
 int bench_beside_open(const char *name);
 uint64_t bench_beside(int fd, double *taken);

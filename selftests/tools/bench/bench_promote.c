@@ -3,10 +3,10 @@
  * bench: promotion. A client has half of VRAM; another client, the crowd, evicts all of that and
  * closes its file. Measured are the time until promotion has brought everything back, against that
  * of a MAKE_RESIDENT of the same allocations; and the jobs per second of a third client, the
- * worker, meanwhile, against those in an equally long time in which nothing comes back.
+ * worker, during promotion, against those in an equally long time in which nothing comes back.
  *
- * On one processor nothing is measured: the polling thread would hold up paging, and the device is
- * a thread like any other, so that only one of both runs at a time.
+ * On one processor nothing is measured: the software GPU's threads, which do the paging, would have
+ * to share the processor with the threads that poll and submit.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -69,7 +69,7 @@ static uint64_t usage(int fd)
 	return info.current_usage;
 }
 
-/* Returns whether all pieces are in VRAM, or on their way there. */
+/* Returns whether all pieces have their places in VRAM; copies may still be under way. */
 static bool is_back(const struct spilled *spilled)
 {
 	return usage(spilled->fd) >= PIECES * spilled->size;
@@ -92,8 +92,8 @@ static void wait_back(const struct spilled *spilled)
 }
 
 /*
- * Waits until @seconds have passed or all pieces are in VRAM. Polls as often as wait_back(),
- * because polling takes time from the worker, too.
+ * Waits until @seconds have passed or is_back() is true. Polls as often as wait_back(), because
+ * polling takes time from the worker, too.
  */
 static void wait_seconds(const struct spilled *spilled, double seconds)
 {
@@ -132,8 +132,8 @@ static void spilled_create(struct spilled *spilled, uint64_t vram)
 }
 
 /*
- * Opens a client and waits until allocations of it are resident in nearly all of VRAM, for which
- * those of others were evicted. Returns its file descriptor.
+ * Opens a client and waits until its CROWD allocations are in VRAM, which they nearly fill, so that
+ * other clients' allocations are evicted. Returns the client's file descriptor.
  */
 static int crowd_in(uint64_t vram)
 {
@@ -150,7 +150,7 @@ static int crowd_in(uint64_t vram)
 
 /*
  * Has a crowd evict the pieces and close. Returns the seconds from the first piece's move to VRAM
- * until all pieces are back; the time in which the crowd's memory is freed isn't counted.
+ * until all pieces are back; the time before, until promotion begins, isn't counted.
  */
 static double time_back(const struct spilled *spilled, uint64_t vram)
 {
@@ -167,8 +167,8 @@ static double time_back(const struct spilled *spilled, uint64_t vram)
 
 /*
  * Has a crowd evict the pieces and close. Returns the seconds that MAKE_RESIDENT takes to bring the
- * pieces back to VRAM that is nearly free; promotion brings none back, because they were evicted by
- * request, too.
+ * pieces back when three quarters of VRAM are free; promotion brings no piece back, because EVICT
+ * was called for all.
  */
 static double time_request(const struct spilled *spilled, uint64_t vram)
 {
@@ -238,8 +238,8 @@ struct rate {
 };
 
 /*
- * Adds a window to @rate that begins when the crowd's file is closed: it ends after @seconds, or,
- * if @seconds is 0, when all pieces are back. Returns the window's seconds.
+ * Closes @crowd, the crowd's file, which begins a window, and adds the window to @rate. The window
+ * ends after wait_seconds(), or, if @seconds is 0, after wait_back(). Returns the window's seconds.
  */
 static double rate_add(struct rate *rate, struct worker *worker, const struct spilled *spilled,
 		       int crowd, double seconds)
@@ -260,8 +260,8 @@ static double rate_add(struct rate *rate, struct worker *worker, const struct sp
 }
 
 /*
- * Adds a window with promotion to @beside, and an equally long one without to @alone: pieces that
- * were evicted by request don't come back by themselves.
+ * Adds a window with promotion to @beside, and an equally long one without to @alone, before which
+ * EVICT is called for all pieces, so that promotion brings none back.
  */
 static void rate_beside(struct worker *worker, const struct spilled *spilled, uint64_t vram,
 			struct rate *beside, struct rate *alone)
@@ -295,7 +295,7 @@ static void slowdown(const struct spilled *spilled, uint64_t vram)
 	bench_goal("promote.jobs_beside_by_alone", with / without, BESIDE_GOAL);
 }
 
-/* Measures with clients of its own, which are opened here. */
+/* Measures promotion with clients that bench_promote() itself opens. */
 void bench_promote(void)
 {
 	double back[BENCH_RUNS], request[BENCH_RUNS], ours, theirs, mib;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bench: what jobs cost. Measured are the round trip of an empty job, against one through the
- * virtqueue in the kernel; empty jobs per second, of one context and of four; a copy by a job,
- * against one by physical addresses in the kernel; jobs that bring evicted allocations back, with
- * mappings and without; and SUBMIT in VMs with 10 to 100000 private allocations.
+ * bench: what jobs cost. Measured are the round trip of an empty job, against that of an empty
+ * command; empty jobs per second, of one context and of four; a copy by a job, against a copy by
+ * physical addresses; jobs that bring evicted allocations back, with mappings and without; and
+ * SUBMIT in VMs with 10 to 100000 private allocations. The kernel has the device execute the empty
+ * command and the copy by physical addresses, see bench_beside() in bench_lib.h.
  *
- * A job without commands goes to the device and back like any other. Jobs are waited for by a
- * binary syncobj: where a kernel can't interrupt itself (UML), a point of a timeline signals with
- * the next tick only. bench_beside() in bench_lib.h has the kernel do its part.
+ * A job without commands goes to the device and back like any other. A binary syncobj tells the end
+ * of a job: a point of a timeline only signals with the next tick in a UML kernel.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -156,7 +156,7 @@ static void copy(struct client *c)
 	for (run = 0; run < BENCH_RUNS; run++) {
 		bench_beside(file, &device[run]);
 		/*
-		 * Not counted, as in the kernel: the first copy brings the memory into the caches.
+		 * Not counted, as in pagoda_bench_copy(): brings the memory into the caches.
 		 */
 		time_job(c, program.address, program.used, NULL, 0);
 		job[run] = time_job(c, program.address, program.used, NULL, 0);
@@ -240,7 +240,7 @@ static void crowd_bind(struct crowd *crowd)
 	free(entries);
 }
 
-/* Creates and binds @count private allocations, in the aperture because VRAM isn't large enough. */
+/* Opens a client with @count bound allocations, in the aperture: VRAM may be too small for them. */
 static void crowd_open(struct crowd *crowd, int fd, uint32_t count)
 {
 	uint32_t n;
@@ -259,7 +259,7 @@ static void crowd_open(struct crowd *crowd, int fd, uint32_t count)
 	time_job(&crowd->client, 0, 0, NULL, 0);
 }
 
-/* Unbinds all allocations in one change of page tables, instead of one for each that is closed. */
+/* Closes the client. Before, unbinds all allocations by one change of page tables, not one each. */
 static void crowd_close(struct crowd *crowd)
 {
 	uint32_t n;
@@ -325,7 +325,7 @@ static double time_return(const struct client *c, const uint32_t *handles)
 /*
  * Compares jobs that bring back REBOUND evicted allocations which are bound, so that the mappings
  * come back, too, with jobs that bring back as many unbound ones. The allocations are small, and
- * the difference is taken of neighbouring runs, so that what mappings cost isn't lost in the rest.
+ * the difference is taken of neighbouring runs, so that the cost of mappings isn't lost in noise.
  */
 static void rebind(struct client *c)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * crowd: what an allocation costs a client that has 1000, 10000 and 100000 in VRAM: to be made
- * resident though it is already, to be chosen as a victim, and to take a victim's place.
+ * crowd: what an allocation costs a client that has 1000, 10000 and 100000 in VRAM: a MAKE_RESIDENT
+ * of a resident allocation, the choice as a victim, and taking a victim's place.
  *
- * Calls list 1000 allocations. Such a call is compared with the least that any driver does for a
- * list: the kernel locks and unlocks the reservations of the same allocations. What cache misses
- * cost is measured, too: the kernel reads a member of each allocation. One list is made resident
- * over and over, so that it is in the caches, however many other allocations there are: if that
+ * Calls list 1000 allocations. MAKE_RESIDENT is compared with what a driver does at least to move
+ * such a list: the kernel locks and unlocks the reservations of 1000 allocations. The cost of cache
+ * misses is measured, too: the kernel reads a member of each allocation. One list is made resident
+ * over and over, so that it is in the caches, however many other allocations there are: if this
  * costs more among many than among few, the driver looks at more than the listed allocations.
  *
  * A call that lists one allocation is measured, too, and its time taken off the time of calls that
@@ -64,7 +64,7 @@ static const char * const names[FIGURES] = {
 
 #define SAMPLES_MAX	(ROUNDS * 100)
 
-/* Seconds per allocation of each figure: @count samples, and the median of these. */
+/* Seconds per allocation of each figure: @count samples, and their median, see take_off(). */
 struct figures {
 	double taken[FIGURES][SAMPLES_MAX];
 	uint32_t count[FIGURES];
@@ -73,7 +73,7 @@ struct figures {
 
 /*
  * A client: @count allocations in VRAM and on its residency list, and, while victims are measured,
- * @nr_fillers that fill the rest of VRAM and stay.
+ * @nr_fillers that fill the rest of VRAM and aren't chosen as victims.
  */
 struct crowd {
 	int fd;
@@ -119,7 +119,8 @@ static uint32_t *allocate(uint32_t count)
 }
 
 /*
- * Fills the rest of VRAM with allocations of the highest priority, so that others are the victims.
+ * Fills the rest of VRAM, but for less than FILLER bytes, with allocations of the highest priority,
+ * so that the client's other allocations are the victims.
  */
 static void fill(struct crowd *crowd)
 {
@@ -142,7 +143,7 @@ static void fill(struct crowd *crowd)
 	}
 }
 
-/* Closes the fillers, and waits until the driver has freed them, which is later. */
+/* Closes the fillers, and waits until the driver has freed their VRAM. */
 static void empty(struct crowd *crowd)
 {
 	uint64_t rest = (crowd->count + LIST) * PAGE + FILLER;
@@ -169,8 +170,8 @@ static void crowd_open(struct crowd *crowd)
 }
 
 /*
- * Creates allocations until there are @count, and puts the new ones on the residency list. Those of
- * earlier measurements stay, so that later ones measure these, too.
+ * Creates allocations until the client has @count, and puts the new ones on the residency list;
+ * allocations of earlier measurements stay on the list. Ends the process if any isn't in VRAM.
  */
 static void crowd_grow(struct crowd *crowd, uint32_t count)
 {
@@ -221,10 +222,10 @@ static void time_all(const struct crowd *crowd, struct figures *f, enum figure w
 }
 
 /*
- * Times a call of @make for the first LIST allocations, which are in the caches from earlier calls,
- * and a call for one of these, which is a sample of @one. The difference is a sample of @which: it
- * is taken of neighbouring calls, because a call's cost varies by more than the cost of such a
- * list.
+ * HOT times, times a call of @make for the first LIST allocations, which are in the caches from
+ * earlier calls, and a call for one of these, which is a sample of @one. The difference, for each
+ * other allocation, is a sample of @which: it is taken of neighbouring calls, because a call's cost
+ * varies by more than the cost of such a list.
  */
 static void time_hot(const struct crowd *crowd, struct figures *f, enum figure which,
 		     enum figure one, make_fn make)
@@ -308,7 +309,7 @@ static void measure_victims(struct crowd *crowd, struct figures *f)
 }
 
 /*
- * Takes the cost of a call, the median of @one, off that of @which, whose calls list LIST
+ * Takes the cost of a call, the median of @one, off the median of @which, whose calls list LIST
  * allocations.
  */
 static void take_off(struct figures *f, enum figure which, enum figure one)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * soak: clients that together use more memory than VRAM has, for --seconds. Each is a process with
- * allocations of its own. In each turn, it has a job add up the words of some, chosen at random,
- * and fill these with other words; in some turns it also keeps one on its residency list for a
- * moment, or reads one with the CPU. What was found is compared with what was written last.
+ * allocations of its own. In each turn a client has a job add up the words of a few, chosen at
+ * random, and fill these with other words; in some turns it also has one on its residency list for
+ * a moment, or reads one with the CPU. What was found is compared with what was written last.
  *
- * All clients have the same priority, so none may get much more done than others.
+ * All clients have the same priority, so none should get much more done than others (--ratio).
  *
- * When the device is unplugged, memory reads as zeros: such content isn't lost, and the test is
- * skipped, unless content was wrong before.
+ * When the device is unplugged, memory reads as zeros, which isn't counted as wrong content; the
+ * test is skipped, unless content was wrong before.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "tools/replay/gpu.h"
 
 #define CLIENTS_MAX	16u
-/* Allocations that VRAM has room for; of a job; and the most of a client, for --percent 1600. */
+/* Allocations that would fill VRAM; most of a job; most of a client, for --percent 1600. */
 #define PIECES		64u
 #define PER_JOB		3u
 #define MOST		(16 * PIECES)
@@ -38,7 +38,7 @@
 #define SKIPPED		4
 
 #define WAIT_LIMIT	(300 * PAGODA_SEC)
-/* SUBMIT may be refused while other clients use the memory, but for less than this time. */
+/* Longest time for which SUBMIT may be refused because other clients use the memory. */
 #define REFUSED_LIMIT	(120 * PAGODA_SEC)
 
 static const char usage_text[] =
@@ -61,7 +61,7 @@ struct options {
  * What a client did, in memory shared with its parent.
  * @uses: allocations that the jobs of turns used; @lists, @looks: turns that used the residency
  *	list, and the CPU
- * @refused: calls that were refused because there was no room; @mismatches: allocations found wrong
+ * @refused: calls refused with ENOMEM or EBUSY; @mismatches: times that content was found wrong
  * @error: negative errno of the first failure, at step @what; 0 = none
  */
 struct outcome {
@@ -111,9 +111,7 @@ static bool is_refusal(int ret)
 	return ret == -ENOMEM || ret == -EBUSY;
 }
 
-/*
- * Returns a random word; its lowest 4 bits are the client's number, so that no other client has it.
- */
+/* Returns a random word that no other client gets: its lowest 4 bits are the client's number. */
 static uint32_t next_word(struct client *c)
 {
 	return (uint32_t)pagoda_random(&c->random) << 4 | c->number;
@@ -141,8 +139,8 @@ static int mismatch(struct client *c)
 /* --- turns ----------------------------------------------------------------------------------- */
 
 /*
- * Has the slot's program executed, and waits for the job. A refused SUBMIT is tried again for up to
- * REFUSED_LIMIT, because other clients' jobs end. Returns 0 or a negative errno.
+ * Submits slot 0's program with a list of allocations, and waits for the job. A SUBMIT refused with
+ * ENOMEM or EBUSY is repeated for up to REFUSED_LIMIT. Returns 0 or a negative errno.
  */
 static int execute(struct client *c, const uint32_t *handles, uint32_t count)
 {
@@ -211,7 +209,7 @@ static int turn_of_gpu(struct client *c)
 	return ret;
 }
 
-/* Reads all words of a piece with the CPU, and counts a mismatch if one is wrong. */
+/* Reads all words of a piece with the CPU, and counts one mismatch if any is wrong. */
 static int look(struct client *c, struct piece *piece)
 {
 	uint64_t words = c->size / sizeof(uint32_t), n;
@@ -229,7 +227,7 @@ static int look(struct client *c, struct piece *piece)
 }
 
 /*
- * Puts a piece on the residency list and takes it off again. A refusal because there is no room now
+ * Puts a random piece on the residency list and takes it off again. A refusal with ENOMEM or EBUSY
  * is counted, and isn't a failure.
  */
 static int turn_of_list(struct client *c)
@@ -271,8 +269,8 @@ static int turn(struct client *c, uint32_t number)
 /* --- a client -------------------------------------------------------------------------------- */
 
 /*
- * Opens the client and creates its allocations. Content that was never written is zeros, as @word
- * of a new piece is.
+ * Opens the client, and creates and binds its allocations. Content that was never written is zeros,
+ * as @word of a new piece is.
  */
 static int client_open(struct client *c, const struct options *o)
 {
@@ -348,7 +346,7 @@ static int client_process(const struct options *o, uint32_t number, struct outco
 	c.random = number + 1;
 	c.outcome = outcome;
 	if (failed(&c, "set-up", client_open(&c, o))) {
-		/* Tells the parent all the same: the other clients begin when all have told it. */
+		/* The other clients begin only when all clients have written to @ready. */
 		return write(ready, &byte, 1) == 1 ? 1 : 3;
 	}
 	return client_run(&c, o, ready, go) ? 1 : 0;

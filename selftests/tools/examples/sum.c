@@ -2,8 +2,8 @@
 /*
  * The example in selftests/tools/README.md: the GPU adds up an array that is larger than VRAM.
  *
- * The array is in pieces, an allocation each. Each job names the piece that it reads, so that the
- * kernel has it in VRAM while the job runs; other pieces leave VRAM for it.
+ * The array is in pieces, an allocation each. A job that reads a piece names the piece, so that the
+ * kernel has the piece in VRAM while the job runs; other pieces leave VRAM to make room.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ static void call(const char *what, unsigned long request, void *argument)
 
 /*
  * Creates an allocation, private to the VM if @handle is NULL, for the CPU and the GPU: returns the
- * CPU's mapping, and sets *@address to where the GPU has the allocation bound.
+ * CPU's mapping, and sets *@address to the allocation's address in the VM.
  */
 static void *allocate(__u64 size, __u32 segment, __u32 *handle, __u64 *address)
 {
@@ -43,7 +43,7 @@ static void *allocate(__u64 size, __u32 segment, __u32 *handle, __u64 *address)
 		.size = size,
 		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED,
 		.supported = DRM_PAGODA_SEGMENT_BIT(segment),
-		/* A private allocation of the VM is resident in every job without being named. */
+		/* A private allocation is resident for every job of its VM without being named. */
 		.vm = handle ? 0 : vm.vm,
 	};
 	struct drm_pagoda_bind_entry entry = { .type = DRM_PAGODA_BIND_MAP };
@@ -69,8 +69,8 @@ static void *allocate(__u64 size, __u32 segment, __u32 *handle, __u64 *address)
 }
 
 /*
- * Submits a job of one command, which adds up @count words at @src and stores the sum at @dst; the
- * allocation @piece, unless 0, is in VRAM while the job runs.
+ * Submits a job of one command, which adds up @count 32-bit words at @src and stores the 64-bit sum
+ * at @dst; the allocation @piece, unless 0, is in VRAM while the job runs.
  */
 static void sum(__u64 src, __u64 count, __u64 dst, __u32 piece)
 {

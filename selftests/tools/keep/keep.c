@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Exports the fences of a VM_BIND, an empty job and a job that isn't executed as sync_files, closes
- * the device, says "kept" and waits for input. By then the driver may be gone: checks that each
- * fence still has names and a status, takes a deadline and can be merged. For rigs/guest/reload.sh.
+ * the device, says "kept" and waits for input. After the input, before which the driver may have
+ * been unloaded, checks that each fence still has names and a status, takes a deadline and can be
+ * merged. For rigs/guest/reload.sh.
  */
 #include <errno.h>
 #include <linux/sync_file.h>
@@ -43,8 +44,7 @@ static int export_fence(const struct drm_pagoda_sync *sync)
 }
 
 /*
- * Gives the program memory that both the CPU and the GPU have mapped. Returns 0 or a negative
- * errno.
+ * Gives @program memory that both the CPU and the GPU have mapped. Returns 0 or a negative errno.
  */
 static int make_program(void)
 {
@@ -113,7 +113,7 @@ static int keep_job(uint32_t size)
 }
 
 /*
- * Submits jobs that never end, and destroys their context. Returns a sync_file of the last job's
+ * Submits JOBS jobs that never end, and destroys the context. Returns a sync_file of the last job's
  * fence, or a negative errno.
  */
 static int keep_unexecuted(void)

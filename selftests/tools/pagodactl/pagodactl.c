@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * pagodactl: looks at devices of the driver, and at the clients that use their memory. This file
- * has the arguments and calls the command.
+ * parses the arguments and calls the command.
  *
  * Sizes, budgets and traffic come from ioctls and fdinfo, which need no privilege: a user that
- * isn't root sees only its own clients. Allocations, the journal and trim need debugfs.
+ * isn't root sees only its own clients. Allocations, journal and trim DEVICE BYTES need debugfs.
  */
 #define _GNU_SOURCE
 #include <errno.h>

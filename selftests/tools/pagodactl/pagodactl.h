@@ -24,8 +24,8 @@
 
 /*
  * Options, 0 or NULL if not given; @interval, in seconds, and @output have defaults.
- * @device: name or path of a render node, NULL = any
- * @allocation, @operation: the journal's entries to print, 0 and NULL = all
+ * @device: name or path of a render node, NULL = all devices
+ * @allocation, @operation: print only the journal's entries of these; 0 and NULL = of any
  */
 struct ctl_options {
 	bool json;
@@ -74,13 +74,13 @@ struct ctl_view {
 };
 
 /*
- * Opens all devices, or only @device unless NULL; the devices stay open until ctl_view_close().
- * Returns 0, or a negative errno after a message on stderr.
+ * Opens all devices that can be opened, or only @device unless NULL, until ctl_view_close().
+ * Returns 0, or a negative errno after a message on stderr: -ENODEV if none could be opened.
  */
 int ctl_view_open(struct ctl_view *view, const char *device);
 /*
- * Reads the devices' state and finds their clients, without this process. Returns as
- * ctl_view_open().
+ * Reads the devices' state and finds the clients that other processes have open. Returns 0, or a
+ * negative errno after a message on stderr.
  */
 int ctl_view_update(struct ctl_view *view);
 void ctl_view_close(struct ctl_view *view);
@@ -91,7 +91,7 @@ void ctl_view_close(struct ctl_view *view);
 FILE *ctl_debugfs_open(const struct ctl_device *device, const char *name, const char *mode);
 const char *ctl_debugfs_why(int error);
 
-/* Name of a segment, as in the driver's own files: system, vram or aperture. */
+/* Name of a segment, as in the driver's debugfs files: system, vram or aperture. */
 const char *ctl_segment_name(uint32_t id);
 double ctl_mib(uint64_t bytes);
 /*
@@ -108,8 +108,8 @@ char *ctl_ms(char *text, size_t size, uint64_t ns);
 uint64_t ctl_over(const struct pagoda_fdinfo_segment *segment);
 
 /*
- * JSON on stdout. Elements of an array have NULL as @key. PAGODA_FDINFO_NONE, unknown, is printed
- * as null. ctl_json_line() ends the line of an object that is complete.
+ * JSON on stdout. Elements of an array have NULL as @key. ctl_json_number() prints null for
+ * PAGODA_FDINFO_NONE, unknown. ctl_json_line() ends the line of an object that is complete.
  */
 void ctl_json_begin(const char *key, char bracket);
 void ctl_json_end(char bracket);
@@ -136,8 +136,8 @@ int ctl_journal(const struct ctl_options *options, char **args, int count);
 int ctl_trim(const struct ctl_options *options, char **args, int count);
 int ctl_plot(const struct ctl_options *options, char **args, int count);
 /*
- * The command trim without arguments: prints by how much clients are over budget. Returns the exit
- * status.
+ * The command trim without arguments: prints by how much clients are over budget, or with --json
+ * what top prints. Returns the exit status.
  */
 int ctl_show_over(const struct ctl_options *options);
 

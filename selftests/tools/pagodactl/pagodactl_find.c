@@ -2,7 +2,7 @@
 /*
  * pagodactl: which devices there are, which processes have them open, and their files in debugfs.
  *
- * A device is known by the minor of its render node. Clients are found among the files that all
+ * A device is known by the minors of its nodes. Clients are found among the files that other
  * processes have open; several descriptors, and several processes, may have the same client open,
  * which is listed once.
  */
@@ -95,9 +95,9 @@ static int add_device(struct ctl_view *view, const char *path, int fd)
 }
 
 /*
- * Adds the device of a render node to @view, unless another is @wanted. Nodes of other drivers are
- * skipped, as are nodes that can't be opened, with a message if permission is missing. Returns 0 or
- * -ENOMEM.
+ * Adds the device of a render node to @view, unless @wanted names another node. Nodes of other
+ * drivers are skipped, as are nodes that can't be opened, with a message if permission is missing.
+ * Returns 0 or -ENOMEM.
  */
 static int try_node(struct ctl_view *view, const char *path, const char *wanted)
 {
@@ -184,8 +184,8 @@ static void read_command(struct ctl_client *client)
 }
 
 /*
- * Adds the client that a process has open as @fd, unless it is in @view already. Returns 0, also if
- * the descriptor was closed meanwhile, or -ENOMEM.
+ * Adds the client that a process has open as @fd, unless the client is in @view already. Returns 0,
+ * also if the fdinfo of @fd can't be read any more, or -ENOMEM.
  */
 static int add_client(struct ctl_view *view, const struct ctl_device *device, pid_t pid,
 		      const char *fd)

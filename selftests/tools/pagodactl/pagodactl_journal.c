@@ -55,8 +55,8 @@ static bool is_wanted(const struct ctl_options *options, const struct entry *e)
 }
 
 /*
- * Prints one side of an operation. A virtual address is in no segment: the driver prints a dash for
- * the segment, which becomes null.
+ * Prints one side of an operation. If the address is in no segment, as a virtual address is, the
+ * driver prints a dash for the segment, which becomes null.
  */
 static void json_side(const char *key, const char *segment, unsigned long long address)
 {
@@ -109,8 +109,8 @@ static void note_missed(const struct ctl_device *device, uint64_t last, uint64_t
 }
 
 /*
- * Prints the wanted entries of the journal that are newer than number *@last, and sets *@last to
- * the number of the newest. Returns 0 or a negative errno.
+ * Prints the wanted entries of the journal whose numbers are higher than *@last, and sets *@last to
+ * the highest number. Returns 0 or a negative errno.
  */
 static int show_new(const struct ctl_options *options, const struct ctl_device *device,
 		    FILE *file, uint64_t *last)
@@ -159,8 +159,8 @@ static int look(const struct ctl_options *options, const struct ctl_device *devi
 }
 
 /*
- * Opens the device to look at. Fails if there are several and none was chosen, because the numbers
- * of their entries would be the same.
+ * Opens the device to look at. Fails if there are several devices and no --device, because entries
+ * of two journals may have the same number.
  */
 static int choose(const struct ctl_options *options, struct ctl_view *view)
 {

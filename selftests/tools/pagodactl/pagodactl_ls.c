@@ -7,8 +7,8 @@
 #include "pagodactl.h"
 
 /*
- * A line of the driver's debugfs file "lru", parsed. @id 0: not an allocation, but memory that a
- * move leaves, in use until the move is done.
+ * A line of the driver's debugfs file "lru", parsed. @id 0: not an allocation, but the memory that
+ * an allocation leaves by a move, and that is in use until the move is done.
  */
 struct allocation {
 	uint32_t segment;
@@ -89,8 +89,8 @@ static void show_allocations(const struct ctl_device *device, FILE *file, bool j
 }
 
 /*
- * Prints the device's allocations. Without debugfs prints to stderr why they are left out, which is
- * no failure.
+ * Prints the device's allocations. If the file "lru" can't be opened, prints to stderr why the
+ * allocations are left out.
  */
 static void list_allocations(const struct ctl_device *device, bool json)
 {

@@ -58,7 +58,7 @@ static void json_text(const char *text)
 		if (*c == '"' || *c == '\\')
 			printf("\\%c", *c);
 		else if (*c < ' ' || *c > '~')
-			/* A command's name may have any bytes: each becomes one character. */
+			/* A process's name may have any bytes: each becomes one character. */
 			printf("\\u%04x", *c);
 		else
 			putchar(*c);
@@ -148,8 +148,8 @@ static void json_device_segment(const struct drm_pagoda_segment_info *segment)
 }
 
 /*
- * Prints the measured bandwidth, and what promotion brought back and may still move (its token
- * bucket).
+ * Prints the measured bandwidth, what promotion brought back and spent, and promotion's token
+ * bucket.
  */
 static void json_device_traffic(const struct drm_pagoda_stats *stats)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl trim DEVICE BYTES: pressure on VRAM without a client that needs it. Clients aren't
+ * pagodactl trim DEVICE BYTES: pressure on VRAM without a client that needs VRAM. Clients aren't
  * asked: the allocations that the policy chooses leave, as if a client wanted the room, and come
- * back when they are used.
+ * back when they are used, but not by promotion.
  *
  * pagodactl plot: runs the script residency.py, which draws what a recording of tracefs shows.
  */

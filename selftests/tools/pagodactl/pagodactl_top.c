@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl top: what each client uses of each segment, what is moved for it, and what time the
- * engines spend on its jobs. pagodactl trim without arguments: by how much clients are over budget.
+ * pagodactl top: what each client uses of each segment, what is moved of its allocations, and the
+ * engine time of its jobs. pagodactl trim without arguments: by how much clients are over budget.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -15,8 +15,8 @@
 #define HOME_AND_CLEAR	"\033[H\033[J"
 
 /*
- * The clients of the previous look, for rates of what was moved and executed since; @time: of that
- * look, 0 = there was none.
+ * The clients at the previous look, for rates of what was moved and executed since that look, which
+ * was at @time; 0 = this is the first look.
  */
 struct before {
 	struct ctl_client *clients;
@@ -51,8 +51,8 @@ static char *rate(char *text, size_t size, uint64_t now, uint64_t then, int64_t 
 }
 
 /*
- * Formats the busy percentage of all engines together, or "-" if unknown: two engines that are
- * always busy make 200 %.
+ * Formats the percentage of time that engines spent on the client's jobs, added up over all engines
+ * (two engines that do nothing else make 200 %), or "-" if unknown.
  */
 static char *share(char *text, size_t size, const struct pagoda_fdinfo *now,
 		   const struct pagoda_fdinfo *then, int64_t time)
@@ -68,7 +68,7 @@ static char *share(char *text, size_t size, const struct pagoda_fdinfo *now,
 
 /*
  * Prints the columns that only a client's VRAM line has: bytes copied to and from VRAM, evictions
- * and engine time; and rates if the client was there at the previous look.
+ * and engine time; and rates if the client was found at the previous look.
  */
 static void print_traffic(const struct ctl_client *client, const struct before *before,
 			  int64_t time)
@@ -91,8 +91,8 @@ static void print_traffic(const struct ctl_client *client, const struct before *
 }
 
 /*
- * Returns the bytes that a client uses in a segment, or all that the client has there if fdinfo has
- * no usage, as for the system segment.
+ * Returns a client's usage of a segment, or the total of the client's allocations in the segment if
+ * fdinfo has no usage, as for the system segment.
  */
 static uint64_t used(const struct pagoda_fdinfo_segment *segment)
 {

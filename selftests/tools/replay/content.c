@@ -170,8 +170,8 @@ static void content_make(const struct content *content, uint8_t *to, uint64_t of
 }
 
 /*
- * Returns whether the range must be one word all over, *@word. Most that the GPU wrote is, and its
- * bytes needn't be made.
+ * Returns whether the range must be one word all over, *@word, as most ranges that the GPU wrote:
+ * then the range's bytes needn't be made.
  */
 static bool is_one_word(const struct content *content, uint64_t offset, uint64_t size,
 			uint32_t *word)
@@ -233,8 +233,8 @@ static int64_t check_words(const uint8_t *src, uint32_t word, uint64_t offset, u
 }
 
 /*
- * Adds the number of an extent's wrong bytes in [@from, @end) to @fault, which keeps the first one
- * of the allocation. Slow: only for a range that was found wrong.
+ * Adds the number of an extent's wrong bytes in [@from, @end) to @fault, whose other members tell
+ * of the allocation's first wrong byte. Slow: only for a range that was found wrong.
  */
 static void blame(const struct content *content, const struct content_extent *extent,
 		  const uint8_t *map, uint64_t from, uint64_t end, struct content_fault *fault)

@@ -2,8 +2,8 @@
 /*
  * What every byte of an allocation must be. Each write gives its range the next version. Only the
  * ranges are kept: the bytes are made again from seed, allocation, version and offset when they are
- * needed. Version 0 is what was never written: zeros. A range that the GPU filled is one word all
- * over, made from seed, allocation and version.
+ * needed. Version 0 is what was never written: zeros. A range that the GPU filled is one 32-bit
+ * word all over, made from seed, allocation and version.
  */
 #ifndef PAGODA_CONTENT_H
 #define PAGODA_CONTENT_H
@@ -59,8 +59,8 @@ void content_exit(struct content *content);
 int content_write(struct content *content, void *map, uint64_t offset, uint64_t length);
 
 /*
- * Gives a range, in whole words, its next version, which is *@word all over: the caller has the GPU
- * write that. Returns 0 or -ENOMEM.
+ * Gives a range of whole words its next version, and sets *@word to the word that the caller must
+ * have the GPU fill the range with. Returns 0 or -ENOMEM.
  */
 int content_fill(struct content *content, uint64_t offset, uint64_t length, uint32_t *word);
 

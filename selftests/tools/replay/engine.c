@@ -4,12 +4,12 @@
  * mmap, uses are collected into batches.
  *
  * A batch has uses in order, of allocations that take at most a quarter of VRAM together, and
- * likewise of the aperture, for allocations larger than VRAM. A use as a source is a command that
- * hashes all of the allocation, whose result is compared with the expected hash when the batch is
- * done; a use as a destination has the GPU write all of it. The batch is one submission that names
- * its allocations, each once, and so has them resident. The batch ends when the next allocation
- * doesn't fit, at the end of a frame, and before one of its allocations is written, read back or
- * freed by the CPU. A few batches are in flight.
+ * likewise of the aperture, for allocations larger than VRAM; or of one larger allocation. A use as
+ * a source is a command that hashes all of the allocation, whose result is compared with the
+ * expected hash when the batch is done; a use as a destination has the GPU write all of the
+ * allocation. The batch is one submission that names its allocations, each once. The batch ends
+ * when the next use doesn't fit, at the end of a frame, and before one of its allocations is
+ * written, read back or freed by the CPU. A few batches are in flight.
  *
  * With --cpu, or on a device that executes no jobs, a batch is only made resident.
  */
@@ -34,8 +34,9 @@
 #define BUSY_LIMIT		(60 * PAGODA_SEC)
 
 /*
- * @batch, @point: serial and point of the last batch that uses the allocation; @entry: index there
- * @address: where the GPU has it bound; @map: the CPU's mapping or NULL
+ * @batch, @point: serial and point of the last batch that uses the allocation; @entry: index of the
+ *	allocation in this batch
+ * @address: address in the VM; @map: the CPU's mapping or NULL
  * @aperture: in the aperture, because larger than VRAM
  */
 struct allocation {
@@ -62,7 +63,7 @@ struct batch {
 /*
  * @point: of the last batch that was submitted; @settled: of the last that was waited for and whose
  *	reads were checked
- * @shown: mismatches that were printed
+ * @shown: mismatches so far, of which the first FAULTS_SHOWN are printed
  * @marker: trace_marker of tracefs; @events: file with the client's budget events; -1 = none
  */
 struct engine {
@@ -205,8 +206,8 @@ static int batch_try(struct engine *e)
 }
 
 /*
- * Submits the batch, again and again for up to BUSY_LIMIT while the driver refuses because others
- * use the memory. Returns 0 or a negative errno.
+ * Submits the batch, again and again for up to BUSY_LIMIT while the driver answers EBUSY, or ENOMEM
+ * if there are several clients. Returns 0 or a negative errno.
  */
 static int batch_submit(struct engine *e)
 {
@@ -227,10 +228,10 @@ static int batch_submit(struct engine *e)
 }
 
 /*
- * Counts allocations of the last batch that aren't where the GPU can use them, or are lost. Only
- * with one client and no rival, where just this client's own next call can evict an allocation of
- * the batch. A batch behind others is made resident when its turn comes, and isn't looked at: the
- * GPU, which reads all of it, tells. Returns 0 or a negative errno.
+ * Counts allocations of the last batch that aren't resident, or are lost. Does nothing with several
+ * clients or a rival, which may evict an allocation of the batch at any time; nor for a job behind
+ * batches that aren't settled, because its allocations may become resident later. Returns 0 or a
+ * negative errno.
  */
 static int batch_check(struct engine *e)
 {
@@ -330,8 +331,8 @@ static int batch_flush(struct engine *e)
 }
 
 /*
- * Puts an allocation into the batch; if the batch has no room, submits it first and puts the
- * allocation into the next.
+ * Puts an allocation into the batch; if the batch has no room, submits the batch first and puts the
+ * allocation into the next batch. Returns 0 or a negative errno.
  */
 static int batch_add(struct engine *e, struct allocation *it)
 {
@@ -368,7 +369,7 @@ static int gpu_source(struct engine *e, uint32_t id)
 	return 0;
 }
 
-/* Has the GPU fill an allocation with one word, and then 8 bytes somewhere with another. */
+/* Has the GPU fill an allocation with one word, and then 8 bytes of it with another word. */
 static int gpu_destination(struct engine *e, uint32_t id)
 {
 	struct allocation *it = &e->allocations[id];
@@ -405,9 +406,9 @@ static int use(struct engine *e, const struct trace_event *event)
 }
 
 /*
- * Before the CPU touches or frees @id: submits the batch if the allocation is in it, and waits for
- * the GPU's accesses in all batches up to the last that uses @id. Moves aren't waited for: the
- * kernel does so where a touch needs it.
+ * Before the CPU touches or frees @id: submits the batch if the allocation is in the batch; and, if
+ * the engine executes, waits for all batches up to the last that uses @id. Else nothing is waited
+ * for: an access by the CPU waits in the kernel for moves.
  */
 static int settle(struct engine *e, uint32_t id)
 {
@@ -473,8 +474,8 @@ static void events_count(struct engine *e)
 }
 
 /*
- * At the end of a frame: client 0 starts the rival at the end of frame @rival_from, has it use its
- * memory after each frame, and stops it at the end of @rival_to. Does nothing without --rival.
+ * At the end of a frame: client 0 starts the rival if the frame is @rival_from, has a rival that
+ * runs make its memory resident, and stops the rival if the frame is @rival_to.
  */
 static int rival_step(struct engine *e)
 {

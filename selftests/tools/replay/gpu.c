@@ -22,8 +22,8 @@
 
 /*
  * Alignment of addresses: allocations of 2 MiB and more begin where a page of 2 MiB can be used.
- * Smaller ones begin at multiples of 64 KiB, so that they share page tables: one for each would be
- * a good part of what is in VRAM.
+ * Smaller ones begin at multiples of 64 KiB, so that several share a page table: a page table for
+ * each would take a good part of VRAM.
  */
 #define LARGE_PAGE	(2 * PAGODA_MIB)
 #define MIDDLE_PAGE	(64 * PAGODA_KIB)

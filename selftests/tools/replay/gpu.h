@@ -60,20 +60,20 @@ void gpu_begin(struct gpu_slot *slot);
 bool gpu_has_room(const struct gpu_slot *slot);
 void gpu_read(struct gpu_slot *slot, const struct gpu_read *read, uint64_t address);
 /*
- * Appends commands that fill @size bytes at @address with @word, then 8 bytes at @offset from there
- * with @mark.
+ * Appends commands that fill @size bytes at @address with @word, then the 8 bytes at
+ * @address + @offset with @mark.
  */
 void gpu_write(struct gpu_slot *slot, uint64_t address, uint64_t size, uint32_t word,
 	       uint64_t offset, uint32_t mark);
 /*
- * Submits the slot's program as a job, which has @count allocations resident and signals @point of
- * @syncobj. Returns 0 or a negative errno.
+ * Submits the slot's program as a job that lists @count allocations, @entries, and signals @point
+ * of @syncobj. Returns 0 or a negative errno.
  */
 int gpu_submit(struct gpu *gpu, const struct gpu_slot *slot,
 	       const struct drm_pagoda_submit_entry *entries, uint32_t count, uint32_t syncobj,
 	       uint64_t point);
 
-/* Says on stderr why the context doesn't execute any more, if that is so. */
+/* Unless the context's state is 0, prints to stderr the state and the job that faulted. */
 void gpu_explain(const struct gpu *gpu);
 
 #endif

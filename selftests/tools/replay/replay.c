@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * replay: runs a residency trace of a real program against the device and verifies every byte: the
- * GPU does at every use as a source, the CPU when something is read back and at the end.
+ * replay: runs a residency trace of a real program against the device and verifies content: the GPU
+ * hashes all of an allocation at every use as a source (not with --cpu), and the CPU compares all
+ * of an allocation at every read back, and all that are left at the end.
  *
  * A VRAM size is a parameter of the software GPU's module, so a run has two halves: `replay --plan`
  * says which VRAM a fraction of the trace's largest frame is, the caller loads the modules with it,
@@ -209,7 +210,7 @@ static int plan_check(int fd, const struct plan *plan, const struct replay_optio
 	return -EINVAL;
 }
 
-/* Prints what is going to be replayed: a line that residency.py reads, too. */
+/* Prints what is going to be replayed, in a line that residency.py reads, too. */
 static void plan_report(const struct trace *trace, const struct replay_options *o,
 			const struct plan *plan, int fd)
 {

@@ -8,7 +8,7 @@
 
 #include "trace.h"
 
-/* A batch names at most VRAM divided by this, so that a few batches can be in flight. */
+/* Several allocations of a batch take at most VRAM divided by this; one alone may be larger. */
 #define REPLAY_BATCH_PART	4
 
 /*
@@ -32,16 +32,16 @@ struct replay_options {
 
 /*
  * What a client did. Lives in memory shared with its parent.
- * @reads, @writes: uses that the GPU executed, as a source or a destination
+ * @reads, @writes: uses for which the GPU got commands, as a source or a destination
  * @hashed: bytes that these reads read; @uploaded: bytes that the CPU wrote, @checked: compared
- * @misplaced: allocations of a submitted batch that weren't where the GPU can use them
- * @mismatches: bytes that were wrong; all of an allocation whose hash was
- * @retries: times that a batch was refused because others use the memory
+ * @misplaced: allocations that batch_check() found not resident, or lost
+ * @mismatches: bytes that were wrong; if the GPU found a wrong hash, all of the allocation
+ * @retries: times that a batch was refused and submitted again
  * @beside: bytes of VRAM in the end for page tables and save areas
  * @trims, @budgets: events to use less VRAM, and of a changed VRAM budget
  * @stall_ns: time of waiting for points; @call_ns: of submitting; @upload_ns: of CPU writes;
- *	@check_ns: of CPU reads, and of making what is expected
- * @done: the end of the trace was reached
+ *	@check_ns: of CPU reads, and of computing the expected hashes
+ * @done: all of the trace was replayed, and no call failed
  */
 struct replay_result {
 	uint64_t frames;
@@ -66,8 +66,8 @@ struct replay_result {
 };
 
 /*
- * Replays @trace as client number @client and verifies it. Returns 0 if the end was reached, even
- * if something was wrong, which @result tells; else a negative errno.
+ * Replays @trace as client number @client and verifies content. Returns 0 if no call failed, even
+ * if content was wrong, which @result tells; else a negative errno.
  */
 int replay_run(const struct trace *trace, const struct replay_options *options,
 	       unsigned int client, struct replay_result *result);

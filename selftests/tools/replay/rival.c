@@ -25,9 +25,8 @@ static int rival_make(int fd, uint32_t *handles)
 }
 
 /*
- * The rival process: makes its allocations resident for each read of @pipe, which takes all bytes
- * that came meanwhile. A refusal because others use the memory is no failure. Returns the exit
- * status.
+ * The rival process: makes its allocations resident after each read of @pipe, which takes up to 64
+ * bytes. A MAKE_RESIDENT refused with ENOMEM or EBUSY is no failure. Returns the exit status.
  */
 static int rival_main(int pipe)
 {

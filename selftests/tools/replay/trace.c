@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Parser of residency traces, and functions that scale, cut and measure a trace. A trace is refused
- * whole at the first line that breaks a rule of the format: a replay of something else than what
- * was recorded would prove nothing.
+ * whole at the first line that is neither a valid event nor a comment: a replay of something else
+ * than what was recorded would prove nothing.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,8 +31,8 @@ static int refuse(const struct parser *p, const char *why)
 }
 
 /*
- * Reads a space and a decimal number. Returns what follows, or NULL if @at is NULL or there is
- * none.
+ * Reads a space and a decimal number. Returns what follows, or NULL if @at is NULL or has no such
+ * number.
  */
 static const char *number(const char *at, uint64_t *value)
 {

@@ -71,8 +71,8 @@ struct trace_demand {
 };
 
 /*
- * Reads a trace. Every rule of the format is checked: returns -EINVAL after a message with the line
- * that breaks one. The trace's name is the file's without directory and without ".rtrace".
+ * Reads and checks a trace. Returns 0; -EINVAL after a message with the number of an invalid line;
+ * or another negative errno. The trace's name is the file's without directory and ".rtrace".
  */
 int trace_load(struct trace *trace, const char *path);
 void trace_unload(struct trace *trace);

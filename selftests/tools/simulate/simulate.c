@@ -170,8 +170,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 /*
  * Prints by how much the driver's bytes differ from the simulated ones. Returns -ERANGE if that is
  * too much, see AGREEMENT, else 0. The two can't agree wholly: the driver has page tables in VRAM,
- * too, and frees what is closed when TTM does; and after a short program it is a matter of chance
- * what is left in VRAM.
+ * too, and frees closed allocations later; and it is a matter of chance what a short program
+ * leaves in VRAM.
  */
 static int check_agreement(const struct options *o, const struct sim_result *result)
 {
@@ -213,9 +213,9 @@ static int run_timed(const struct sim_script *script, const struct sim_choice *c
 }
 
 /*
- * Simulates the policy with 0 to SIM_QUEUED frames queued, and with those of sim_depths; each
- * client has as many. Adds the processor time without queue to @seconds[1], that with SIM_QUEUED to
- * @seconds[2]. Returns 0 or a negative errno.
+ * Simulates the policy with 0 to SIM_QUEUED frames of each client queued, and with as many as
+ * sim_depths has. Adds the processor time without queue to @seconds[1], that with SIM_QUEUED frames
+ * to @seconds[2]. Returns 0 or a negative errno.
  */
 static int run_policy(struct sim_row *row, const struct sim_script *script,
 		      struct sim_choice *choice, double *seconds)
@@ -365,7 +365,7 @@ static int simulate_patterns(struct options *o)
 
 /*
  * Sets @shares to each client's part of @vram. A client whose largest frame needs no more than an
- * equal part gets what the frame needs; the other clients share the rest equally.
+ * equal part of what is left gets what the frame needs; the other clients share the rest equally.
  */
 static void fair_shares(uint64_t *shares, const uint64_t *needs, unsigned int count, uint64_t vram)
 {

@@ -20,8 +20,8 @@ enum sim_type {
 
 /*
  * One step: @count of sim_script.uses, from index @first on; a touch or free has one.
- * @offset, @length: bytes that the CPU writes in a touch; @length is 0 if the CPU only reads
- * @frame: number of frames that ended before
+ * @offset, @length: range that the CPU writes in a touch; @length is 0 if the CPU only reads
+ * @frame: number of frames that ended before the step
  */
 struct sim_step {
 	enum sim_type type;
@@ -44,7 +44,7 @@ struct sim_use {
 
 /*
  * What the driver is asked for: @steps, in order, and their @uses.
- * @sizes: bytes that each ID takes in VRAM, 0 = larger than VRAM, so never there
+ * @sizes: bytes that each ID takes in VRAM, 0 = larger than VRAM, so never in VRAM
  * @clients: client of each ID, less than @nr_clients; NULL = there is only one
  */
 struct sim_script {
@@ -63,7 +63,7 @@ struct sim_script {
 
 #define SIM_NEVER	UINT32_MAX
 
-/* Bytes of a piece: for each piece in VRAM is known whether it was written since the move there. */
+/* Bytes of a piece of an allocation: the simulation knows which pieces in VRAM were written. */
 #define SIM_PIECE	(64 * 1024ull)
 
 enum sim_chooser {
@@ -74,12 +74,12 @@ enum sim_chooser {
 };
 
 /*
- * @in, @out: bytes copied to VRAM and from VRAM; @page_ins: allocations that came from system
- *	memory, @evictions: allocations that left, copied or not
+ * @in, @out: bytes copied to VRAM and from VRAM; @page_ins: times that an allocation came from
+ *	system memory; @evictions: times that an allocation left, copied or not
  * @uploads: bytes of @in that are new content: of allocations that never were in VRAM, or whose
  *	content the CPU has replaced as a whole in system memory
- * @evicted: size of the allocations evicted; @good: likewise, of those for which sim_choice.worth
- *	says that they had better leave
+ * @evicted: size of the allocations evicted; @good: likewise, of those that sim_choice.worth says
+ *	not to keep
  * @moved_for: bytes moved both ways for each client's submissions; @used_by: size of the
  *	allocations that these name
  */
@@ -104,8 +104,8 @@ void sim_script_free(struct sim_script *script);
 
 /*
  * @vram: bytes of VRAM
- * @queued: number of frames that are queued behind the one that is executed, whose uses the policy
- *	is told of
+ * @queued: for SIM_POLICY: number of frames behind the executed one whose uses the policy is told
+ *	of
  * @worth: as sim_bound() sets it; NULL = not known
  * @copies_all: what leaves is copied out even if it wasn't written
  */
@@ -123,8 +123,8 @@ int sim_run(const struct sim_script *script, const struct sim_choice *choice,
 
 /*
  * Sets *@moved to bytes that are moved at least, whatever is chosen, see simulate_bound.c; and, by
- * index in sim_script.uses, @worth to whether the allocation had better stay in VRAM until its next
- * use. Returns 0 or -ENOMEM.
+ * index in sim_script.uses, @worth to whether the allocation had better stay in VRAM after the use,
+ * until its next use. Returns 0 or -ENOMEM.
  */
 int sim_bound(const struct sim_script *script, uint64_t vram, uint64_t *moved, uint8_t *worth);
 
@@ -175,7 +175,7 @@ int sim_exact(const struct sim_script *script, uint64_t vram, uint64_t *moved);
  * Checks for @count small programs that sim_bound() isn't higher than sim_exact(), nor sim_exact()
  * higher than what any chooser moves; and that on average over programs that are alike sim_blind()
  * isn't higher than what choosers move that don't know the later frames. Returns 0, -ERANGE after a
- * message if a bound is too high, or another negative errno.
+ * message if a check failed, or another negative errno.
  */
 int sim_prove(unsigned int count);
 

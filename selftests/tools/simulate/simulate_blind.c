@@ -3,14 +3,14 @@
  * Bytes that a choice can be expected to move at least if it doesn't know the future behind the
  * queued frames: what has looked alike so far can't be told apart, however clever the choice is.
  *
- * The allocations that a frame uses first, in one submission each, and that no frame queued by then
- * uses, are in sets: alike are those of one size that the CPU touched before or didn't, and that
- * the submission writes or doesn't. If all sets of a frame together don't fit into VRAM, the rest
- * has left when the frame ends. A byte of the rest was copied out if its set was written, and comes
- * back with the probability with which an allocation of its set is used again: on average over all
- * programs that do the same up to there, and then use others of the set. At best, the sets whose
- * bytes cost least leave first. An allocation counts in one frame only, so that the bytes of all
- * frames add up. Whatever else is moved is left out.
+ * Of the allocations that a frame is the first to use, those count that a single submission of the
+ * frame uses, and no frame queued by then. They are in sets: alike are those of one size that the
+ * CPU touched before or didn't, and that the submission writes or doesn't. If all sets of a frame
+ * together don't fit into VRAM, the rest has left when the frame ends. A byte of the rest was
+ * copied out if its set was written, and comes back with the probability with which an allocation
+ * of its set is used again: on average over all programs that do the same up to the frame's end,
+ * and then use others of the set. At best, the sets whose bytes cost least leave first. An
+ * allocation counts in one frame only, so that all frames' bytes add up. No other move counts.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -2,11 +2,11 @@
 /*
  * A lower bound of the bytes that are moved, whatever leaves when: proven, not searched.
  *
- * Between two uses an allocation stays in VRAM or doesn't. If it doesn't, its bytes come back; and
- * if it was written, its bytes are copied out at least once until it is written again, which is
- * counted for the longest of the times between its uses. The stays that a submission falls into and
- * the allocations that it names fit into VRAM together. Let room at the time of each submission
- * have a price, whatever the prices are. Then no choice of stays can save more than
+ * Between two uses an allocation stays in VRAM or doesn't. If it doesn't, its bytes come back. A
+ * written allocation is also copied out, at least once unless it stays in all the times between
+ * uses until the next write: the longest of these times counts for the copy. The stays that a
+ * submission falls into and the allocations that it names fit into VRAM together. Let room at each
+ * submission's time have a price, any that isn't negative. Then no choice of stays saves more than
  *
  *	sum over submissions of price * (VRAM - what the submission names)
  *	+ sum over stays of bytes * max(0, what a byte saves - prices during the stay)
@@ -14,7 +14,7 @@
  * (weak duality of linear programs), and the bound is what is moved without any stay, less this
  * sum. Good prices are those of an optimum that may keep parts of allocations (simulate_flow.c).
  * Such prices are searched for in windows of time, one after the other, each twice: the sum above
- * holds for all prices, so a bad search makes the bound lower, not wrong.
+ * holds for all such prices, so a bad search makes the bound lower, not wrong.
  *
  * What the CPU writes while an allocation is in VRAM is left out, which makes the bound lower, too.
  */
@@ -50,7 +50,7 @@ struct track {
 };
 
 /*
- * @stays: in the order in which they end; @uses: index of the use before each
+ * @stays: in the order in which they end; @uses: by stay, index of the use before the stay
  * @room: by time, VRAM less what the submission names; a time is the number of a submission
  * @prices: by time, of a byte of room; @sums: by time, of all prices before
  * @window: stays of the window whose prices are searched for
@@ -78,8 +78,8 @@ static uint32_t span(const struct sim_stay *stay)
 
 /*
  * Adds the stay of an allocation between its last use and time @end, unless no time lies between.
- * The stay gains the way back if the allocation is used at @end (@wanted), and the copy out if no
- * other stay since the last write is as long.
+ * The stay gains the way back if the allocation is used at @end (@wanted), and the copy out if the
+ * allocation was written and no earlier stay since the last write is as long.
  */
 static void stay_add(struct bound *b, uint32_t id, uint32_t end, bool wanted)
 {

@@ -15,10 +15,10 @@
 #define IMPOSSIBLE	UINT64_MAX
 
 /*
- * @least: by state, the least bytes moved to get there; @before: likewise, before the step
+ * @least: by state, the least bytes moved to reach the state; @before: likewise, before the step
  * @known: set of allocations that have content, so that coming to VRAM costs their bytes
  * @bits: number of allocations; a state has a bit of each that is in VRAM, and behind these one of
- *	each that was written there
+ *	each that was written in VRAM
  */
 struct exact {
 	const struct sim_script *script;
@@ -95,7 +95,7 @@ static void step_from(struct exact *e, const struct sim_step *step, uint32_t sta
 	}
 }
 
-/* The allocations of the step have content from now on. */
+/* Notes that the allocations of the step have content from now on. */
 static void learn(struct exact *e, const struct sim_step *step)
 {
 	uint32_t n;

@@ -15,7 +15,7 @@
 
 #define NO_NODE		UINT32_MAX
 
-/* Most pivots per arc; then prices are taken as they are, because any are right for a bound. */
+/* Most pivots per arc: then prices are taken as they are, because any prices give a bound. */
 #define PATIENCE	64
 
 /*
@@ -33,7 +33,7 @@ struct arc {
 
 /*
  * A node of the spanning tree. @child: the first one; @next, @previous: siblings.
- * @arc: index of the arc between the node and @parent; @down: it leads from @parent to the node
+ * @arc: index of the arc between the node and @parent; @down: the arc leads from @parent to node
  * @potential: what a byte gains on its way from the root to the node, negated
  */
 struct node {
@@ -191,7 +191,7 @@ static void push(struct flow *f, uint32_t from, uint32_t top, uint64_t bytes, bo
 
 /*
  * Sends as many bytes as the cycle with the tree allows along an arc that isn't in the tree, or
- * back if the arc is full. The arc replaces the one in the tree that allows no more.
+ * back if the arc is full. The arc replaces the arc of the tree that allows no more, if any does.
  */
 static void pivot(struct flow *f, uint32_t entering)
 {

@@ -18,8 +18,8 @@ struct sim_stay {
 
 /*
  * Finds what should stay, parts of allocations included, so that the sum of gains is the highest
- * with at most @room[t] bytes at any time t < @times. Sets @prices to what one more byte of room is
- * worth at each time. Returns 0 or -ENOMEM.
+ * with at most @room[t] bytes at any time t < @times, or nearly so if that takes too long. Sets
+ * @prices to what one more byte of room is worth at each time. Returns 0 or -ENOMEM.
  */
 int sim_flow_prices(const struct sim_stay *stays, size_t count, const uint64_t *room,
 		    uint32_t times, int64_t *prices);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A binary heap of allocations, the highest key first: the one that is used again last. */
+/* A binary heap of entries for allocations: the entry with the highest key comes out first. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A heap of what is in VRAM, by the next use, for optimums, which know that. */
+/* A heap by which optimums, which know next uses, find the allocation that should leave VRAM. */
 #ifndef PAGODA_SIMULATE_HEAP_H
 #define PAGODA_SIMULATE_HEAP_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * @item: an allocation; @next: the next use of it when the entry was added; the entry is out of
- *	date if that has changed. @key: decides the order
+ * @item: an allocation; @next: the allocation's next use when the entry was added; the entry is out
+ *	of date if the next use has changed. @key: decides the order
  */
 struct sim_entry {
 	void *item;
@@ -16,7 +16,7 @@ struct sim_entry {
 	uint64_t next;
 };
 
-/* @entries: @count of them are used, with room for @capacity; freed by the caller */
+/* @entries: @count are used, of room for @capacity; the user of the heap frees them */
 struct sim_heap {
 	struct sim_entry *entries;
 	size_t count;

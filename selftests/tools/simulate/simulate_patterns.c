@@ -88,7 +88,7 @@ static void write_cyclic(struct author *a)
 	}
 }
 
-/* Nearly cyclic: each frame leaves out a tenth of the set, at random, and begins elsewhere. */
+/* Nearly cyclic: each frame leaves out about a tenth of the set and begins at a random place. */
 static void write_ragged(struct author *a)
 {
 	uint32_t n, i, set = make_set(a, SET);
@@ -142,7 +142,7 @@ static void write_scan(struct author *a)
 	}
 }
 
-/* Scenes of 40 frames: each uses its own set, a quarter of which the next scene uses, too. */
+/* Four scenes in turns, 40 frames each: a quarter of a set is in the next set, but for the last. */
 static void write_phases(struct author *a)
 {
 	uint32_t n, set = make_set(a, 4 * SET);
@@ -178,7 +178,7 @@ static void write_short_lived(struct author *a)
 }
 
 /*
- * Five frames each use a random part of the set: long enough to learn its intervals, and no longer.
+ * Five frames at a time use a quarter of the set, chosen at random: just enough to learn intervals.
  */
 static void write_bursts(struct author *a)
 {
@@ -233,8 +233,8 @@ static void write_growing(struct author *a)
 }
 
 /*
- * Adds what a small program may do to allocation @n at the end of a frame: write, read or replace
- * it, but mostly nothing.
+ * Adds what a small program may do to allocation @ids[n] at the end of a frame: the CPU writes or
+ * reads it, or a new allocation replaces it, but mostly nothing is done.
  */
 static void write_small_step(struct author *a, uint32_t *ids, const uint64_t *sizes, uint32_t n)
 {

@@ -4,8 +4,8 @@
  *
  * What counts is the share of the gap between LRU and the best known that the policy closes: (LRU -
  * policy) / (LRU - best). Where the gap is at most 5 % of what LRU moves, such a share says
- * nothing, and the policy only must do no harm: the share is (LRU - policy) / LRU there, and left
- * out of the mean.
+ * nothing, and the policy only must do no harm: the row doesn't count, its share is
+ * (LRU - policy) / LRU and left out of the mean.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -21,8 +21,8 @@ const unsigned int sim_depths[SIM_DEEPER] = { 8, 32, 128, UINT32_MAX / 8 };
 /*
  * Aims, which are printed beside the results. At least: mean share of traces with 2 frames queued,
  * and of clients at once; at most: mean ratio, slowdown, and time of a use by plain LRU's. Not all
- * programs reach them: what some use next can't be foreseen, and where VRAM is nearly enough, what
- * matters is further away than two frames.
+ * programs reach the aims: what some use next can't be foreseen, and where VRAM is nearly enough,
+ * the uses that matter are further away than two frames.
  */
 #define QUEUED_AIM	0.98
 #define TOGETHER_AIM	0.90
@@ -46,7 +46,7 @@ struct wanted {
 	double ratio;
 };
 
-/* For any traces; and, for --check-own, what those of the repository reach. */
+/* For any traces; and, for --check-own, what the repository's traces reach at least. */
 static const struct wanted wanted_of_any = { 0.75, 0.90, 0.80, -0.05, SLOWDOWN_AIM };
 static const struct wanted wanted_of_own = { 0.88, 0.93, 0.84, -0.03, SLOWDOWN_AIM, 1.03 };
 
@@ -70,7 +70,7 @@ static double share_of(const struct sim_row *row, const struct sim_result *resul
 	double lru = moved(&row->lru), gained = lru - moved(result);
 	double of = counts(row) ? gap(row) : lru;
 
-	/* Where LRU moves nothing, any byte is harm. */
+	/* Where LRU moves nothing, each byte that the policy moves counts as a share of -1. */
 	return of > 0 ? gained / of : gained;
 }
 
@@ -200,7 +200,7 @@ void sim_report_begin(const struct sim_report *report)
 		fputs("{\"rows\": [", report->json);
 }
 
-/* Adds a row of a recorded trace to the means of shares and ratios. */
+/* Adds a row of a recorded trace to those means of shares and ratios for which it counts. */
 static void add_trace(struct sim_report *r, const struct sim_row *row)
 {
 	unsigned int n;

@@ -25,8 +25,8 @@ enum sim_kind {
 };
 
 /*
- * @percent: of what the largest frame needs, or, if @usual, the 95th-percentile frame; 0 = VRAM was
- *	given
+ * @percent: of what the largest frame needs, or, if @usual, the 95th-percentile frame; of
+ *	SIM_TOGETHER: of the sum of the clients' largest frames; 0 = VRAM was given
  * @beside: part of @vram that allocations can't have
  * @policy: by number of frames queued; @deeper: with the longer queues
  * @best: the least that any choice is known to move; @bound: what any choice moves at least
@@ -51,7 +51,7 @@ struct sim_row {
 	double slowdown;
 };
 
-/* Sum, lowest and highest of @count rows, for their mean. */
+/* Sum, lowest and highest of the values of @count rows. */
 struct sim_mean {
 	double sum;
 	double lowest;
@@ -61,16 +61,16 @@ struct sim_mean {
 
 /*
  * Over the rows so far.
- * @json: file that gets the rows as JSON, or NULL
+ * @json: file that gets the rows and means as JSON, or NULL
  * @check: the verdict is the exit status; @own: demanded is what the repository's traces reach
- * @shares: of traces whose gap counts, by number of frames queued; @deeper: with longer queues
+ * @shares: of rows of traces whose gap counts, by frames queued; @deeper: with longer queues
  * @possible: of these rows, the share expected at most with SIM_QUEUED frames queued
  * @all: shares of all rows, without queue
  * @seconds: of processor time, of LRU, and of the policy without and with SIM_QUEUED frames queued;
  *	@uses: number of uses in each of the three
  * @ratios, @ratios_best: logarithms of the ratio of the policy, and of the best known, of traces in
  *	50 and 75 % of the largest frame
- * @together, @slowdowns: shares and slowdowns of clients at once, with SIM_QUEUED frames queued
+ * @together, @slowdowns: of rows of clients at once whose gap counts, with SIM_QUEUED frames queued
  * @together_possible: of these rows, the share expected at most
  */
 struct sim_report {

@@ -3,10 +3,10 @@
  * The driver's rules for video memory, without the driver:
  *
  *	- All allocations that a submission names are in VRAM at once. Room for those that aren't
- *	  there is made for one after the other, and none of them is a victim.
- *	- An allocation is whole in VRAM or isn't there. System memory keeps the content of what
- *	  came from there, so leaving costs the bytes of the pieces that were written since.
- *	- Coming costs an allocation's bytes, unless it was never written: then it is filled.
+ *	  in VRAM is made for one after the other; no named allocation is a victim.
+ *	- An allocation is in VRAM as a whole or not at all. System memory keeps the content it
+ *	  came with, so leaving costs the bytes of the pieces written since (@copies_all: of all).
+ *	- Coming costs an allocation's bytes, but not the first time if the CPU didn't touch it.
  *	- What the CPU touches stays where it is; what was nowhere is in system memory then.
  *	- Freeing costs nothing.
  *
@@ -23,7 +23,7 @@
 #include "simulate.h"
 #include "simulate_heap.h"
 
-/* Where content is: nowhere, not written yet; in system memory; in VRAM. */
+/* Where content is: nowhere, because not used or touched yet; in system memory; in VRAM. */
 enum place {
 	NOWHERE,
 	SYSTEM,
@@ -32,12 +32,12 @@ enum place {
 
 /*
  * An allocation. @older, @newer: neighbours in the order of use, while in VRAM
- * @named: last step that submits the allocation; @use: index of the use there; @next: the next step
- *	that submits or frees the allocation
+ * @named: last step that submits the allocation; @use: index of its use in that step; @next: the
+ *	next step that submits or frees the allocation
  * @written: bytes of the pieces that were written since the move to VRAM; @pieces: which those are,
  *	unless all are; NULL if no piece had to be told from others
- * @fresh: content is new: the CPU wrote all of the allocation in system memory, or the allocation
- *	never was in VRAM
+ * @fresh: the content is in system memory and never was in VRAM: the CPU touched the allocation
+ *	before its first use, or wrote all of it
  */
 struct item {
 	struct pagoda_policy_item policy;
@@ -55,15 +55,15 @@ struct item {
 };
 
 /*
- * Variants of the optimum's order, of which the best result is taken. What is freed before it is
- * used again is worth nothing in VRAM, but leaving costs a copy out if it was written: whether to
- * wait for the free is a matter of luck. Its next use counts as
+ * Variants of the optimum's order, of which the best result is taken. An allocation that is freed
+ * before it is used again is worth nothing in VRAM, but leaving costs a copy out if it was written:
+ * whether to wait for the free is a matter of luck. The allocation's next use counts as
  * @FREED_IS_NEVER: never, so that it leaves first
  * @FREED_IS_AN_END: being where the free is
  * @FREED_IS_HALF_THE_COST: being twice as far away as the free
- * @FREED: number of these, which come four times: as they are; with the next use of what was
- *	written counting as half as far, because leaving costs twice as much; and both again, but
- *	with what the bound's prices say not to keep leaving first
+ * @FREED: number of these, which come four times: as they are; with a next use that is no free of
+ *	what was written counting as half as far, because leaving costs twice as much; and both
+ *	again, but with what @worth says not to keep leaving first
  */
 enum variant {
 	FREED_IS_NEVER,
@@ -74,13 +74,13 @@ enum variant {
 };
 
 /*
- * @policy: the driver's, NULL if another chooser decides; @coming: by use, for the policy, of
- *	queued ones
+ * @policy: the driver's, NULL if another chooser decides; @coming: by use, what the policy is told
+ *	of queued uses, NULL if it is told of none
  * @oldest, @newest: what is in VRAM, in the order of use
  * @heap: the optimum's order
  * @worth: by use, whether the bound says to stay until the next one; NULL = not known
- * @step: number of the step being done, for @client; @used: bytes of VRAM in use
- * @queued: number of frames queued behind the step's; @known: first step that isn't queued yet
+ * @step: number of the step being done; @client: of the last submission; @used: VRAM in use
+ * @queued: frames queued behind the step's; @known: first step that the policy isn't told of yet
  */
 struct sim {
 	const struct sim_script *script;
@@ -216,8 +216,8 @@ static void written_all(struct sim *s, struct item *it)
 }
 
 /*
- * Marks an allocation in VRAM as equal to the copy in system memory; but as written if the driver
- * is to copy out whatever leaves.
+ * Marks an allocation in VRAM as equal to the copy in system memory; but as written with
+ * @copies_all.
  */
 static void written_none(struct sim *s, struct item *it)
 {
@@ -311,7 +311,7 @@ static unsigned int client_of(const struct sim *s, uint32_t id)
 	return s->script->clients ? s->script->clients[id] : 0;
 }
 
-/* Tells the policy of the submissions that are queued when the step begins, and weren't before. */
+/* Tells the policy of the submissions that are queued at this step and weren't at earlier ones. */
 static void look_ahead(struct sim *s)
 {
 	const struct sim_script *script = s->script;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Turns a trace into what the driver is asked for, as replay's engine asks it: uses are collected,
- * in order, into submissions of at most a quarter of VRAM, each naming an allocation once. A
- * submission ends when the next allocation doesn't fit into it, at the end of a frame, and before
- * one of its allocations is touched or freed by the CPU.
+ * in order, into submissions of at most a quarter of VRAM, or one larger allocation, each naming an
+ * allocation once. A submission ends when the next allocation doesn't fit, at the end of a frame,
+ * and before one of its allocations is touched or freed by the CPU.
  *
- * An allocation larger than VRAM isn't brought there, and is in no step. Where the CPU touches or
- * frees it, the submission that it would be in ends all the same.
+ * An allocation larger than VRAM is never in VRAM, and in no step. Where the CPU touches or frees
+ * such an allocation, the submission that would have named it ends all the same.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 /*
  * @pending: the @count uses of the submission being collected; @bytes: size of their allocations
- * @member: by ID, serial of the last submission that uses it; @serial: of the one being collected
+ * @member: by ID, serial of the last submission that names it; @serial: of the one being collected
  * @place: by ID, index in @pending of its use
  */
 struct writer {
@@ -142,7 +142,7 @@ static void script_event(struct writer *w, const struct trace_event *event)
 
 /*
  * Sets @next of all uses. Touches aren't next steps: they bring nothing to VRAM, so that no
- * allocation has to stay there for them. Returns 0 or -ENOMEM.
+ * allocation has to stay in VRAM for a touch. Returns 0 or -ENOMEM.
  */
 static int script_look_ahead(struct sim_script *script)
 {

@@ -16,8 +16,8 @@
 #define LATER	17
 
 /*
- * A program. @ids: by ID in its own trace, the ID in the merged trace; 0 = not allocated
- * @at: index of its next event
+ * A program. @ids: by ID in the program's trace, the ID in the merged trace; 0 = not allocated
+ * @at: index of the next event in the program's trace
  */
 struct program {
 	const struct trace *trace;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What an optimum would move that isn't bound to the driver's rules: the measure for the policy in
- * "ratio". It looks at one access at a time, so that nothing but what is accessed has to be in
- * VRAM, and knows when each allocation is accessed next.
+ * "ratio". The optimum looks at one access at a time, so that only the accessed allocation has to
+ * be in VRAM, and knows when each allocation is accessed next.
  *
  *	- Accesses are the GPU's, and the CPU's writes, which go to VRAM, too. What has no content
  *	  yet, and what the CPU writes as a whole, comes for nothing.
@@ -25,7 +25,7 @@
 #define NEVER	(UINT64_MAX / 4)
 #define FREED	(2 * NEVER)
 
-/* An allocation. @next: event of the next access, NEVER or FREED; @has_content: accessed before */
+/* An allocation. @next: index of the next access, NEVER or FREED; @has_content: was accessed */
 struct item {
 	uint64_t size;
 	uint64_t next;
