@@ -128,7 +128,7 @@ static void fail(struct outcome *o, const char *reason)
 }
 
 /*
- * Checks the device after a cell, as a new client. Returns 1 if the client can't be made or its job
+ * Checks the device after a cell, as a new client. Returns 1 if a client can't be made or its job
  * isn't executed. Else waits, at most for SETTLE_LIMIT, until VRAM of dead clients is free, which
  * needs their jobs and copies to end, and returns 0.
  */
@@ -142,6 +142,8 @@ static int look(void)
 		return 1;
 	client_close(&c);
 	c.fd = pagoda_open();
+	if (c.fd < 0)
+		return 1;
 	while (pagoda_usage(c.fd, DRM_PAGODA_SEGMENT_VRAM) > vram_before && pagoda_now() < limit)
 		usleep(2000);
 	return 0;

@@ -363,6 +363,8 @@ static int simulate_patterns(struct options *o)
 	return ret;
 }
 
+#define UNSERVED	UINT64_MAX	/* a client whose share isn't known yet */
+
 /*
  * Sets @shares to each client's part of @vram. A client whose largest frame needs no more than an
  * equal part of what is left gets what the frame needs; the other clients share the rest equally.
@@ -373,12 +375,13 @@ static void fair_shares(uint64_t *shares, const uint64_t *needs, unsigned int co
 	uint64_t left = vram, each;
 	bool changed = true;
 
-	memset(shares, 0, count * sizeof(*shares));
+	for (n = 0; n < count; n++)
+		shares[n] = UNSERVED;
 	while (changed && open) {
 		changed = false;
 		each = left / open;
 		for (n = 0; n < count; n++) {
-			if (shares[n] || needs[n] > each)
+			if (shares[n] != UNSERVED || needs[n] > each)
 				continue;
 			shares[n] = needs[n];
 			left -= needs[n];
@@ -387,7 +390,7 @@ static void fair_shares(uint64_t *shares, const uint64_t *needs, unsigned int co
 		}
 	}
 	for (n = 0; n < count; n++)
-		if (!shares[n])
+		if (shares[n] == UNSERVED)
 			shares[n] = left / open;
 }
 
