@@ -42,7 +42,10 @@ static void mmu_add_unmap(struct engine_fixture *fix, u32 first, u32 nr_pages)
 	mmu_packet(fix, VIRTIO_PAGODA_OP_UNMAP_MMU, first, nr_pages, 0);
 }
 
-/* Appends a TRANSFER from device page @page to page @vram of VRAM, or back if @write. */
+/*
+ * Appends a TRANSFER from device page @page, at the device address engine_bus(@page), to page @vram
+ * of VRAM, or back if @write.
+ */
 static void mmu_add_copy(struct engine_fixture *fix, u8 page, u32 vram, bool write)
 {
 	const struct engine_side system = { .nr_runs = 1, .pages = &page };

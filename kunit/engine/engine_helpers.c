@@ -120,8 +120,8 @@ static void engine_space_init(struct engine_fixture *fix)
 }
 
 /*
- * Returns an engine with random content in VRAM, system memory and windows, an unmapped aperture,
- * and neither features nor roots; aborts the test if there is no memory.
+ * Returns an engine with random content in VRAM, system memory and the windows of swizzling ranges,
+ * an unmapped aperture, and neither features nor roots; aborts the test if there is no memory.
  */
 struct engine_fixture *engine_fixture_make(struct kunit *test, const struct engine_kind *kind)
 {

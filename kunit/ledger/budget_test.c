@@ -397,8 +397,8 @@ static void want_check(struct want_model *m)
 }
 
 /*
- * pagoda_budget_denied(), asked for random numbers of bytes, returns what the client would want
- * beyond its budgets of those groups whose number isn't 0.
+ * pagoda_budget_denied(), asked for a random number of bytes of each group, returns by how much the
+ * client would exceed its budgets, summed over the groups whose number of bytes isn't 0.
  */
 static void want_deny(struct want_model *m, struct rnd_state *rnd)
 {

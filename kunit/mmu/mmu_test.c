@@ -428,8 +428,9 @@ static void mmu_64k(struct kunit *test)
 		mmu_rig_check(rig, 1, VA, SZ_512K);
 	}
 	/*
-	 * With dual PTEs, chunks inside a mapping that begins in the middle of a chunk have 64 KiB
-	 * entries, too.
+	 * Without dual PTEs only the mapping with @off and @other 0 has 64 KiB entries, for 64
+	 * pages. With dual PTEs the other mappings with @off == @other, which begin in the middle
+	 * of a chunk, have 64 KiB entries for the chunks inside the mapping, too.
 	 */
 	KUNIT_EXPECT_EQ(test, 64, large[0]);
 	KUNIT_EXPECT_GT(test, large[1], 64);

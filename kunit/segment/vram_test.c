@@ -221,7 +221,10 @@ static void vram_walks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ull, *walks);
 	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 0, 3, &contiguous), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, 2ull, *walks);
-	/* Two free pages may be adjacent without being a buddy block: all blocks are visited. */
+	/*
+	 * No buddy block of two pages is free, but two free blocks may be adjacent: the allocator
+	 * visits all blocks before the allocation fails.
+	 */
 	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 0, 2, &contiguous), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, 3ull, *walks);
 	vram_drop(fix, 5);

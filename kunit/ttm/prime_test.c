@@ -488,7 +488,7 @@ static void prime_lost_in_vram(struct kunit *test)
 
 /*
  * When the exporter is unplugged, pages pinned for an importer stay, with their content, until the
- * importer detaches; attaching to the dma-buf or mapping it fails with -ENODEV from then on.
+ * importer detaches; dma_buf_attach() and dma_buf_ops.vmap fail with -ENODEV from then on.
  */
 static void prime_unplug_pinned(struct kunit *test)
 {

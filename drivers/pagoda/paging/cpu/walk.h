@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Translation and mapping of GPU virtual addresses in the CPU executor. */
+/* CPU executor: translates GPU virtual addresses, and maps the memory there for the CPU. */
 #ifndef PAGODA_PAGING_CPU_WALK_H
 #define PAGODA_PAGING_CPU_WALK_H
 

@@ -194,8 +194,9 @@ static void deferred_turn(void *arg)
 }
 
 /*
- * Returns whether all fences and values that an item waits for exist. If not, the worker runs again
- * when the first missing fence, or a value, comes.
+ * Returns whether all dma_fences that an item waits for exist, and monitored fences have reached
+ * all values that the item waits for, or won't because the device is gone. If not, the worker runs
+ * again when the first missing dma_fence comes, or a value is reached.
  */
 static bool deferred_look(struct pagoda_deferred *queue, struct pagoda_syncs *syncs)
 {
@@ -338,9 +339,9 @@ void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_i
 }
 
 /*
- * Returns true if the worker, when it last looked, found that a point or value that the next item
- * waits for doesn't exist, in a run that began after the caller read @before from
- * &pagoda_deferred.runs.
+ * Returns true if the worker, when it last looked, found that the next item waits for a point that
+ * doesn't exist or a value that wasn't reached, in a run that began after the caller read @before
+ * from &pagoda_deferred.runs.
  */
 static bool deferred_is_held_up(struct pagoda_deferred *queue, u32 before)
 {
@@ -360,9 +361,9 @@ VISIBLE_IF_KUNIT void pagoda_deferred_flush(struct pagoda_deferred *queue)
 }
 
 /*
- * Has the items that are in the queue now submitted as soon as the dma_fences and values that they
- * wait for exist: without waiting until these dma_fences signal or &pagoda_deferred_ops.ready
- * returns true.
+ * Has the items that are in the queue now submitted as soon as the dma_fences that they wait for
+ * exist, and monitored fences have reached the values that they wait for: without waiting until the
+ * dma_fences signal or &pagoda_deferred_ops.ready returns true.
  */
 static void deferred_hurry(struct pagoda_deferred *queue)
 {
@@ -378,12 +379,13 @@ static void deferred_hurry(struct pagoda_deferred *queue)
  * pagoda_deferred_settle() - Have all items submitted that can be submitted
  * @queue: Queue
  *
- * Items are submitted without waiting for dma_fences to signal or for &pagoda_deferred_ops.ready.
+ * Items are submitted without waiting for dma_fences to signal or for &pagoda_deferred_ops.ready,
+ * but not before the dma_fences exist and values of monitored fences are reached.
  *
  * Context: Sleeps, outside of locks and sections; waits for a rebuild, for a sleep of the machine,
  * and while the client has too much paging in flight.
- * Return: 0 if the queue is empty; -EBUSY if the first item's point or value doesn't exist; or
- * -ERESTARTSYS.
+ * Return: 0 if the queue is empty; -EBUSY if the first item waits for a point that doesn't exist or
+ * a value that wasn't reached; or -ERESTARTSYS.
  */
 int pagoda_deferred_settle(struct pagoda_deferred *queue)
 {

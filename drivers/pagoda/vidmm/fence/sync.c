@@ -189,8 +189,8 @@ bool pagoda_syncs_are_done(const struct pagoda_syncs *syncs)
 }
 
 /*
- * Returns true if the list has an entry that the work waits for, whether or not the fence or value
- * exists already.
+ * Returns true if the list has an entry that the work waits for, whether or not the dma_fence
+ * exists or the value is reached already.
  */
 bool pagoda_syncs_wait(const struct pagoda_syncs *syncs)
 {

@@ -6,8 +6,9 @@
  * A dma_fence is published only for work that will be done in finite time. Work that waits for a
  * syncobj or point without a fence, or for a value of a monitored fence, has no such bound. Such
  * work is kept without a fence in the queue of its context, VM or client. When all that the work
- * waits for exists, the queue's worker, a work item, submits the work and publishes its fence.
- * Later work of equal or lower priority waits behind.
+ * waits for exists (a value, when the monitored fence has reached that value), the queue's worker,
+ * a work item, submits the work and publishes its fence. Later work of equal or lower priority
+ * waits behind.
  *
  *	pagoda_syncs_get	copies and checks a list from user space (uapi/sync.c); takes
  *				references, and allocates what signalling needs
@@ -140,8 +141,9 @@ struct pagoda_deferred_ops {
  * @lock: Protects @items, @count, @hurried and @error
  * @items: Items, the next one first; an item stays in the list until it is submitted
  * @count: Number of @items
- * @hurried: Number of items from the first one on that are submitted as soon as the dma_fences and
- *	values that they wait for exist, whatever @until_done and &pagoda_deferred_ops.ready say
+ * @hurried: Number of items from the first one on that are submitted as soon as the dma_fences that
+ *	they wait for exist, and monitored fences have reached the values that they wait for,
+ *	whatever @until_done and &pagoda_deferred_ops.ready say
  * @error: Negative errno with which all items end, or 0: items are submitted
  * @fence: Dma_fence that the next item waits for with @callback, a reference, or NULL; used by the
  *	worker only
@@ -150,8 +152,9 @@ struct pagoda_deferred_ops {
  *	-EAGAIN, no section could be entered, or the client has too much paging in flight
  * @patience: Jiffies until @work runs again in these three cases; used by the worker only
  * @runs: Number of runs that the worker began; written by the worker
- * @held_up: Value of @runs when the worker last found that the next item waits for a point or value
- *	that doesn't exist; 0 = all that the item waits for exists; written by the worker
+ * @held_up: Value of @runs when the worker last found that the next item waits for a point that
+ *	doesn't exist or a value that wasn't reached; 0 = there is no such point or value; written
+ *	by the worker
  * @missing: Syncobj of which the next item misses a point, or NULL; like @by_syncobj, @polled, @due
  *	and @interval protected by &pagoda_missing.lock
  * @by_syncobj: In &pagoda_missing.by_syncobj while @missing is set

@@ -138,9 +138,9 @@ static const struct pagoda_deferred_ops submit_deferred_ops = {
 };
 
 /*
- * Charges PAGODA_LIMIT_WAITING for a job that waits for a timeline point or a value of a monitored
- * fence that doesn't exist yet, or that is queued behind such a job. Returns 0 or the limit's
- * error.
+ * Charges PAGODA_LIMIT_WAITING for a job that waits for a timeline point that doesn't exist yet or
+ * a value that a monitored fence hasn't reached, or that is queued behind such a job. Returns 0 or
+ * the limit's error.
  */
 static int submit_charge_held(struct pagoda_submit *submit)
 {
@@ -212,9 +212,9 @@ static bool submit_has_implicit(const struct pagoda_submit *submit)
 
 /*
  * Checks whether a fenced job can be armed now. Returns 0 if so, and for a job that isn't fenced;
- * -EINVAL if the job waits for a point or value that doesn't exist; -EAGAIN if queued jobs of the
- * context must be armed first; or -EBUSY if DRM_PAGODA_MAX_FENCED_JOBS or more jobs are queued in
- * the context.
+ * -EINVAL if the job waits for a point that doesn't exist or a value that wasn't reached; -EAGAIN
+ * if queued jobs of the context must be armed first; or -EBUSY if DRM_PAGODA_MAX_FENCED_JOBS or
+ * more jobs are queued in the context.
  */
 static int submit_check_fenced(struct pagoda_submit *submit)
 {

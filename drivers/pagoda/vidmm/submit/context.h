@@ -28,7 +28,8 @@ struct pagoda_vm;
  * @lock: Held while a submission is accepted; protects @accepted and @dead
  * @accepted: Number of jobs accepted so far
  * @held: Number of submissions in @deferred that, when they were accepted, waited for a timeline
- *	point or fence value that didn't exist, or were behind such a submission
+ *	point that didn't exist or a fence value that wasn't reached, or were behind such a
+ *	submission
  * @dead: The context is being destroyed: no job is accepted any more
  * @deferred: Accepted submissions without a job yet: they wait for fences, points or fence values,
  *	for room, or for a place of the engine

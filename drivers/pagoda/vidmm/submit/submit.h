@@ -45,7 +45,8 @@ struct virtio_pagoda_command_buffer;
  * @quota: Quota that is charged for the submission; NULL before the charge, and after the job took
  *	the charge over
  * @held: %PAGODA_LIMIT_WAITING is charged, too: when accepted, the submission waited for a timeline
- *	point or fence value that didn't exist, or was behind such a submission in its context
+ *	point that didn't exist or a fence value that wasn't reached, or was behind such a
+ *	submission in its context
  * @fenced: The job is armed even if it has no place yet; %PAGODA_LIMIT_FENCED is charged, too
  * @waited: The deferred job found no room once: its next attempt to find room is the last
  * @let_end: The job was put off once until the VM's jobs in flight had ended, because mappings of

@@ -287,7 +287,7 @@ static struct pagoda_bo *save_create_bo(struct pagoda_vm *vm)
  * @save: Save area; its context gets no more jobs. TTM frees the memory after the fences of jobs
  *	that still run
  *
- * Context: May sleep.
+ * Context: May sleep; the VM's reservation is held.
  */
 void pagoda_save_drop(struct pagoda_save *save)
 {
