@@ -205,7 +205,10 @@ static void tlb_invalid_test(struct kunit *test)
 	}
 }
 
-/* Each queue has a TLB of its own, and one flush is for the TLBs of all queues. */
+/*
+ * Each queue has a TLB of its own, and one flush is for the TLBs of all queues. A queue without a
+ * TLB needs no flush.
+ */
 static void tlb_queues_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;

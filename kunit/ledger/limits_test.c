@@ -107,7 +107,7 @@ static void limits_user(struct pagoda_rig *rig, const struct limits_case *c)
 	pagoda_client_put(bob);
 }
 
-/* For each of limits_cases, a charge beyond the client's or user's limit fails with its error. */
+/* In each of limits_cases, a charge beyond the client's or user's limit fails with @error. */
 static void limits_of_users(struct kunit *test)
 {
 	const struct pagoda_rig_options options = {};

@@ -153,9 +153,10 @@ static int write_file(const char *path, const char *text)
 }
 
 /*
- * The child of mapped_child(): as user ANN enters a new user namespace, takes the namespace's id
- * @uid, and makes VMs until ENOSPC. @first: at least a VM must be made; else none, as ANN's share
- * is used up.
+ * The child of mapped_child(): as user ANN enters a new user namespace, says so by @pipe_end, waits
+ * at @heard until the parent has mapped ids, takes the namespace's id @uid, and makes VMs until
+ * ENOSPC. @first: at least one VM must be made; else no VM, as ANN's share is used up. Then says by
+ * @pipe_end that all is as expected, and keeps the VMs until the child is killed.
  */
 static void mapped_user(int pipe_end, int heard, uid_t uid, bool first)
 {

@@ -169,7 +169,7 @@ static inline bool test_asleep(const atomic_int *thread)
 
 /*
  * fork() with a pipe by which the child says how far it is. @pipe_end: out: what the child passes
- * to test_say(), and the parent to test_heard().
+ * to test_say(), and the parent to test_heard(). Returns as fork(); -1 if pipe() fails, too.
  */
 static inline pid_t test_fork(int *pipe_end)
 {
@@ -244,7 +244,7 @@ static inline void *test_mover_run(void *data)
 /*
  * Makes the calling thread, which never sleeps, SCHED_IDLE, so that threads that wake up run at
  * once: otherwise each move waits several times for the end of the caller's time slice. Threads
- * that the caller creates later are SCHED_IDLE, too.
+ * that the caller creates later are SCHED_IDLE, too. Returns 0, or -1 with errno set.
  */
 static inline int test_give_way(void)
 {

@@ -12,8 +12,9 @@
  *	placed		the job has the place, from just before arm until the job is done; a fenced
  *			job may get its place only after arm
  *
- * An account whose context gets a place keeps its position in this order for PLACES_SLICE of the
- * engine's time: if accounts that need the same room in VRAM alternated, each job would page.
+ * When a context that asks gets a place, the context's account keeps its position in this order for
+ * PLACES_SLICE of the engine's time: if accounts that need the same room in VRAM alternated, each
+ * job would page. A context that gets a free place at once, without asking, begins no such slice.
  *
  * A preparation may be slow, because it pages or waits for a lock of its client. A grant therefore
  * ends at most PLACES_PATIENCE after others ask, and the next context in order gets the place; a
@@ -141,9 +142,10 @@ static void asking_enter(struct pagoda_exec_context *context)
 }
 
 /*
- * Called when @context gets a place: raises engine->turn to the context's turn, and begins a slice
- * of time in which the context's account, if any, keeps its position in the order, unless the
- * context asked within such a slice.
+ * Called when @context leaves engine->asking with a place, not when pagoda_exec_context_ask() keeps
+ * a free place at once: raises engine->turn to the context's turn, and begins a slice of time in
+ * which the context's account, if any, keeps its position in the order, unless the context asked
+ * within such a slice of its account.
  */
 static void slice_begin(struct pagoda_exec_context *context)
 {

@@ -306,8 +306,8 @@ static void exec_lost(struct pagoda_exec_engine *engine)
 }
 
 /*
- * If the engine refuses jobs (until the device, which was reset, is rebuilt), ends the jobs that
- * the scheduler handed over since the reset.
+ * If the engine refuses jobs (from a reset of the adapter until the device is rebuilt), ends all
+ * jobs in flight by exec_lost(): the jobs that the scheduler handed over since the reset.
  */
 static void exec_refuse(struct pagoda_exec_engine *engine)
 {

@@ -14,8 +14,9 @@
 /**
  * struct pagoda_refusal - Reason why a device is not accepted
  * @field: Name of the field, feature or list
- * @value: Value of the field; for a missing feature the mask of the negotiated features; for a list
- *	the number of the bad entry, or the bytes that the list covers
+ * @value: Value of the field; for a missing feature the mask of the negotiated features, for
+ *	DUAL_PTE without 64 KiB pages the page sizes; for a list the number of the bad entry, or, if
+ *	the list doesn't cover all it has to, the bytes that it covers
  * @why: Description of the error
  */
 struct pagoda_refusal {

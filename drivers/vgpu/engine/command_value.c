@@ -2,7 +2,7 @@
 /*
  * Commands on single values in memory, and on registers. A value of 4 or 8 bytes, aligned to its
  * size, is read and written by a single access each, so that no other thread ever sees half of a
- * value.
+ * value. Only ATOMIC_ADD's read and write are atomic together.
  */
 #include "command.h"
 

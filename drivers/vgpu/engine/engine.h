@@ -17,7 +17,8 @@
 #include <linux/virtio_pagoda.h>
 
 /**
- * struct pagoda_engine_range - A range of VRAM: one that must not be accessed, or a tracker's
+ * struct pagoda_engine_range - Range of VRAM that must not be accessed, or that a dirty tracker
+ * tracks
  * @start: Offset of the first byte
  * @size: Bytes; 0 only for a tracker that isn't started
  */

@@ -129,7 +129,7 @@ void pagoda_engine_tlb_forget(struct pagoda_engine *engine, u32 nr_tlbs, u32 spa
 	}
 }
 
-/* Empties all TLBs, while no queue executes. */
+/* Empties the TLBs of all queues. Called while no queue executes. */
 void pagoda_engine_tlb_clear(struct pagoda_engine *engine)
 {
 	if (engine->tlbs)

@@ -216,8 +216,8 @@ static void written_all(struct sim *s, struct item *it)
 }
 
 /*
- * Marks an allocation in VRAM as equal to the copy in system memory; but as written with
- * @copies_all.
+ * Marks an allocation in VRAM as equal to the copy in system memory; with @copies_all, marks all of
+ * the allocation as written instead.
  */
 static void written_none(struct sim *s, struct item *it)
 {

@@ -223,8 +223,8 @@ void pagoda_victims_user_left(struct pagoda_bo *bo, struct pagoda_client *client
 }
 
 /*
- * Returns the level of that allocation of @bos which the policy would choose last, 0 to
- * PAGODA_POLICY_LEVELS - 1: by offers, budgets and priorities. Takes a spinlock; not in interrupts.
+ * Returns the highest level that an allocation of @bos has by offers, budgets and priorities, 0 to
+ * PAGODA_POLICY_LEVELS - 1: lower levels leave VRAM first. Takes a spinlock; not in interrupts.
  */
 u32 pagoda_victims_level(struct pagoda_vidmm *vidmm, struct pagoda_bo *const *bos, u32 count)
 {

@@ -42,7 +42,10 @@
 #include "paging_queue.h"
 #include "submit.h"
 
-/* Jiffies for which a request that finds no memory is repeated, without and with MUST_SUCCEED. */
+/*
+ * Jiffies for which a request that finds no memory is repeated, without and with MUST_SUCCEED. The
+ * time begins with the first failed attempt after which the request has no jobs to wait for.
+ */
 #define PATIENCE	(HZ / 2)
 #define PATIENCE_MUST	(5 * HZ)
 

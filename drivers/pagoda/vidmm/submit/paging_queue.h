@@ -51,7 +51,8 @@ struct pagoda_paging_args {
  * @client: Client that has the queue; no reference
  * @syncobj: Timeline of the queue's values, a reference
  * @priority: -1, 0 or 1: the client's pager runs requests of higher priority first
- * @patience: Jiffies for which a request that finds no memory is repeated, without MUST_SUCCEED
+ * @patience: Jiffies for which a request without MUST_SUCCEED that finds no memory is repeated,
+ *	after the end of the jobs that the request waits for
  * @patience_must: Likewise, of a request with MUST_SUCCEED
  * @failures: Values of the last requests that failed, 0 = none; a new value replaces the oldest
  * @nr_failures: Number of requests that failed so far
