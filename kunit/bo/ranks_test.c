@@ -10,7 +10,7 @@
 #define OURS		5	/* these and three pieces of the other client fill VRAM */
 #define THEIRS		4
 
-/* The rig's client owns the allocations @ours, of PIECE pages each; another client owns @theirs. */
+/* Allocations of PIECE pages each: the rig's client owns @ours, the client @other owns @theirs. */
 struct two {
 	struct pagoda_rig *rig;
 	struct pagoda_client *other;

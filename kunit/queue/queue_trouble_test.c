@@ -367,7 +367,10 @@ static void trouble_asks_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, second.ret);
 }
 
-/* A submission that was executed but not completed isn't lost when the whole device is reset. */
+/*
+ * When the whole device is reset, a submission that the device has executed, but hasn't reported as
+ * completed yet, isn't lost: the submission's fence signals without error.
+ */
 static void trouble_untold_isnt_lost(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -547,7 +550,10 @@ static void engine_fails_while_held(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A job that was executed but not completed isn't lost when the whole device is reset. */
+/*
+ * When the whole device is reset, a job that the device has executed, but hasn't reported as
+ * completed yet, isn't lost: the job's fence signals without error.
+ */
 static void engine_untold_isnt_lost(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);

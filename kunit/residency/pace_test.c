@@ -108,7 +108,10 @@ static void pace_leaves_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2 * BYTES, after.submit_left - before.submit_left);
 	KUNIT_EXPECT_EQ(test, 0ull, after.submit_spent);
 	KUNIT_EXPECT_GT(test, 0ll, after.submit_tokens);
-	/* Without tokens, a private allocation that was left out isn't tried or counted again. */
+	/*
+	 * Without tokens, the next job neither tries to bring @mine, which was left out, to VRAM
+	 * nor adds @mine to submit_left again.
+	 */
 	pace_job(t.client, HERE + 8, 0x3333, NULL);
 	KUNIT_EXPECT_EQ(test, after.submit_left, pace_stats(&t).submit_left);
 	KUNIT_EXPECT_FALSE(test, list_empty(&t.client->vm->left_out));

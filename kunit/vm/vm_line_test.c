@@ -256,7 +256,10 @@ static bool line_covered(struct line_world *w)
 	return !line_signals(w, fence, A_WHILE);
 }
 
-/* Returns whether the eviction of an allocation waits for the UNMAP of its mapping. */
+/*
+ * Returns whether the eviction of an allocation, in the line of moves, waits for the UNMAP of the
+ * allocation's mapping, in the VM's line.
+ */
 static bool line_shown(struct line_world *w)
 {
 	line_hold_vm(w);
@@ -265,7 +268,7 @@ static bool line_shown(struct line_world *w)
 	return line_moves_wait(w);
 }
 
-/* Returns whether the release of a page table waits for the UNMAP of its only mapping. */
+/* Returns whether the release of a page table waits for the UNMAP of the table's only mapping. */
 static bool line_dropped(struct line_world *w)
 {
 	line_hold_vm(w);

@@ -152,7 +152,9 @@ int pagoda_syncobj_query(int fd, uint32_t syncobj, uint64_t *point);
 /* VM_CREATE, all of whose input is 0. @args: out: the call's argument */
 int pagoda_vm_create(int fd, struct drm_pagoda_vm_create *args);
 int pagoda_vm_destroy(int fd, uint32_t vm);
-/* VM_BIND of an array. @point of @syncobj signals when the addresses can be used; 0: no point. */
+/*
+ * VM_BIND of an array. @point of @syncobj signals when the addresses can be used; both 0: no point.
+ */
 int pagoda_bind(int fd, uint32_t vm, const struct drm_pagoda_bind_entry *entries, uint32_t count,
 		uint32_t syncobj, uint64_t point);
 /* VM_BIND of one MAP, of @size bytes of an allocation from @offset on. */

@@ -227,8 +227,8 @@ static void places_grant(struct pagoda_exec_engine *engine)
 }
 
 /*
- * Work item: ends all grants that haven't been used, however new, and gives their places to the
- * contexts that are next in engine->asking.
+ * Work item: ends all grants, however new: the places that are kept for contexts, and that no job
+ * has taken yet, go to the contexts that are next in engine->asking.
  */
 void pagoda_places_work(struct work_struct *work)
 {

@@ -96,7 +96,7 @@ void pagoda_queue_smallest(const struct pagoda_queue *queue, u32 *bytes, u32 *pr
 	*priv_bytes = sizes.priv_size;
 }
 
-/* Returns the bytes of a submission's memory, which is one piece. */
+/* Returns the bytes of a submission's piece of memory: paging buffer, private data and job. */
 u32 pagoda_submission_bytes(const struct pagoda_submission *submission)
 {
 	return container_of(submission, const struct pagoda_paging_job, base)->bytes;

@@ -28,7 +28,8 @@
  * @completed: Number of the last submission known to be executed
  * @clock_ns: CLOCK_MONOTONIC when the journal was copied
  *
- * In a coredump the text of debugfs `failure` follows the entries.
+ * In a coredump the text about the failure follows the entries. Debugfs `failure` shows that text,
+ * too, and then the state of the dummy page.
  */
 struct pagoda_journal_head {
 	__le64 magic;
