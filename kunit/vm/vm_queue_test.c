@@ -70,7 +70,7 @@ static int queue_wait_point(struct drm_syncobj *syncobj, u64 point)
 	return ret;
 }
 
-/* Has the worker of the VM's queue run, and waits until it has. */
+/* Makes the worker of the VM's queue run at once, and waits until the worker has run. */
 static void queue_settle(struct pagoda_vm *vm)
 {
 	mod_delayed_work(system_dfl_wq, &vm->queue.work, 0);

@@ -131,7 +131,8 @@ static uint64_t aperture_mapped(int fd)
 
 /*
  * Returns how many bytes have addresses in the aperture, once there are @expected or TEST_PATIENCE
- * is over: a range may be unmapped after the aperture's usage went down, when all work is done.
+ * is over: the addresses of an allocation that moved or was closed may be freed only when the work
+ * that uses the allocation is done.
  */
 static uint64_t aperture_mapped_settled(int fd, uint64_t expected)
 {

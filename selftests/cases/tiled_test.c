@@ -40,7 +40,7 @@ FIXTURE_VARIANT_ADD(tiled, small) {
 	.tiling = DRM_PAGODA_TILING_4K, .pitch = 1024, .height = 64, .mips = 1, .size = 65536,
 };
 
-/* The last levels are rounded up to a tile; bytes that are in no level follow the levels. */
+/* Levels are rounded up to whole tiles; bytes that are in no level follow the levels. */
 FIXTURE_VARIANT_ADD(tiled, mips_4k) {
 	.tiling = DRM_PAGODA_TILING_4K, .pitch = 320, .height = 192, .mips = 6, .size = 140000,
 	.flags = DRM_PAGODA_ALLOCATION_CACHED,

@@ -244,7 +244,10 @@ static bool oracle_note_ranges(u32 before, const struct virtio_pagoda_copy_range
 	return true;
 }
 
-/* Translates the virtual addresses in a packet. Returns false if these are too many pages. */
+/*
+ * Translates the pages of the virtual addresses in a packet, and keeps the walks, as oracle_note().
+ * Returns false if the packet needs more than ORACLE_WALKS walks.
+ */
 static bool oracle_note_packet(const void *packet, u32 length)
 {
 	const struct virtio_pagoda_packet *head = packet;

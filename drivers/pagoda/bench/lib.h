@@ -85,7 +85,10 @@ int pagoda_bench_virtual(struct bench *b);
 int pagoda_bench_tiled(struct bench *b);
 int pagoda_bench_tables(struct bench *b);
 
-/* beside.c: kernel work to compare user-space jobs with; pagoda_bench_report() (lib.c) prints it */
+/*
+ * beside.c: times kernel work that user-space jobs are compared with. pagoda_bench_report(), in
+ * lib.c, prints an amount of work and the nanoseconds, for beside.c and crowd.c
+ */
 void pagoda_bench_report(struct bench *b, u64 amount, u64 ns);
 int pagoda_bench_trip(struct bench *b);
 int pagoda_bench_copy(struct bench *b);

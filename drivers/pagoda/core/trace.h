@@ -230,9 +230,10 @@ TRACE_EVENT(pagoda_left_out,
 );
 
 /*
- * Work of the current thread found no room for an allocation, and has to wait for all jobs that
- * have a place of an engine, an event with @job and @context for each; or, if @context is 0, for
- * the operation that holds the reservation of allocation @bo.
+ * Work of the current thread found no room for an allocation, and has to wait. If @context is 0,
+ * the wait is for the operation that holds the reservation of allocation @bo. Else the wait is for
+ * all jobs that have a place of an engine, with an event for each, which has @job and @context and
+ * 0 as @bo; and, without events, for all other work of the client that needs the room.
  */
 TRACE_EVENT(pagoda_wait,
 	TP_PROTO(const char *dev, u64 context, u64 job, u64 bo),

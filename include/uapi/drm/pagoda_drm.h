@@ -431,7 +431,7 @@ struct drm_pagoda_device_info {
  * @size: Bytes of the segment, without the reserve; of VRAM, bytes count that the device reports as
  *	unusable
  * @visible_size: Bytes of @size that the CPU can reach
- * @usage: Bytes of @size in use, by all clients
+ * @usage: Bytes of @size in use, by all clients and the driver itself
  * @visible_usage: Bytes of @visible_size in use
  * @client_usage: Bytes in the segment of allocations that the calling client made, of its VMs' page
  *	tables and of its contexts' save areas
@@ -445,7 +445,7 @@ struct drm_pagoda_device_info {
  *	and @reserve_usage, in no other usage here
  * @reserve_usage: Bytes of the reserve in use
  * @reserve_refused: Times that the reserve had no room for a page table or save area either: the
- *	call answered ENOMEM, or waited for other clients
+ *	call or job that needed the memory then waited for jobs, of any client, or failed
  */
 struct drm_pagoda_segment_info {
 	__u32 id;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Invented programs as traces, not recorded ones: what a policy could be wrong about, and small
- * ones for --prove. They are the same in every run. Sizes are those of textures: 64 KiB to 4 MiB,
- * small ones more often; 64 to 256 KiB in small programs.
+ * Traces of invented programs, not recorded ones: programs that a policy could be wrong about, and
+ * small programs for --prove. The traces are the same in every run. Sizes are those of textures:
+ * 64 KiB to 4 MiB, small sizes more often; 64 to 256 KiB in small programs.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void frame(struct author *a)
 	event(a, TRACE_FRAME, 0, 0);
 }
 
-/* Adds a new allocation, which the CPU fills. Returns its ID. */
+/* Adds a new allocation, and a write of all its bytes by the CPU. Returns the allocation's ID. */
 static uint32_t make(struct author *a)
 {
 	uint64_t size = SMALLEST << random_below(a, 1 + random_below(a, 7));

@@ -441,8 +441,8 @@ bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
 /*
  * Brings an allocation to VRAM, to room that the policy's victims make by leaving VRAM; @take
  * evicts them. May wait for other operations; seldom waits for the device (move.c). Returns what
- * pagoda_bo_place_taking() returns. If &pagoda_victims.asked isn't set, victims are only offered
- * allocations, and TTM chooses all others. The caller holds the reservation.
+ * pagoda_bo_place_taking() returns. If &pagoda_victims.asked isn't set, @take evicts only offered
+ * allocations: to evict others, the caller calls TTM afterwards. The caller holds the reservation.
  */
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			 struct pagoda_placing *placing, pagoda_take_fn take,
