@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Helpers for the suites of tiled transfers and of swizzling ranges. */
+/* Helpers for the suites of tiled transfers, of swizzling ranges and of dirty tracking. */
 #include "engine_swizzle_helpers.h"
 
 /* Returns a random number below @limit, which isn't 0. */

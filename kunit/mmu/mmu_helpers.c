@@ -426,7 +426,8 @@ void mmu_rig_scribble(struct mmu_rig *rig)
 
 /*
  * Returns how many operations with @opcode were emitted since mmu_rig_begin(): of FLUSH_TLB and
- * UPDATE_PAGE_TABLE only those of @space, of other opcodes all.
+ * UPDATE_PAGE_TABLE only those of @space, of other opcodes all. The rig keeps, and this function
+ * looks at, the last MMU_RIG_SEEN operations only.
  */
 u32 mmu_rig_count(struct mmu_rig *rig, u32 opcode, u32 space)
 {

@@ -539,7 +539,11 @@ static u32 make_fields(void *packet, u32 opcode)
 	}
 }
 
-/* Writes a packet for a device of @kind (&struct fuzz_head.device); returns its size in bytes. */
+/*
+ * Writes a random packet, valid or nearly valid, to the FUZZ_PACKET_MAX bytes at @data; returns the
+ * size of the packet. The packet names system memory, tables and the root as for a device of @kind
+ * (&struct fuzz_head.device), but may be of any operation, even one that this device refuses.
+ */
 u32 fuzz_make_packet(u8 *data, u32 kind)
 {
 	static const u8 often[] = {

@@ -108,8 +108,8 @@ static inline uint64_t test_aperture_settled(int fd, uint64_t expected)
 }
 
 /*
- * Returns how many paging operations whose names contain @part the software GPU has executed so
- * far; 0 if the debugfs file "stats" can't be read.
+ * Returns how many packets the software GPU has executed so far of paging operations whose names
+ * contain @part; 0 if the debugfs file "stats" can't be read.
  */
 static inline unsigned long long test_executed(const char *part)
 {

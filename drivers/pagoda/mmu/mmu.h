@@ -229,9 +229,9 @@ int pagoda_space_prepare_restore(struct pagoda_space *space, struct pagoda_pt_up
 
 /*
  * For a device that lost its memory. pagoda_space_forget() notes that the device has no root of the
- * space, so that no flush names the root; the owner calls pagoda_space_forget() for all spaces
- * before emitting any operation. The rebuild, a struct pagoda_pt_update, writes resident tables
- * again in place and sets the root.
+ * space, so that no flush of the space is emitted until the root is set again; the owner calls
+ * pagoda_space_forget() for all spaces before emitting any operation. The rebuild, a struct
+ * pagoda_pt_update, writes resident tables again in place and sets the root.
  */
 void pagoda_space_forget(struct pagoda_space *space);
 int pagoda_space_prepare_rebuild(struct pagoda_space *space, struct pagoda_pt_update **update);

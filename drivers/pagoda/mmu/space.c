@@ -287,8 +287,10 @@ void pagoda_space_detach(struct pagoda_space *space)
 }
 
 /**
- * pagoda_space_forget() - Name the root of a space in no further flush, because the device lost it
+ * pagoda_space_forget() - Note that the device has lost the root of a space
  * @space: Space
+ *
+ * No FLUSH_TLB of the space is emitted until an update, such as the rebuild, sets the root again.
  *
  * Context: may sleep, takes the space's lock.
  */

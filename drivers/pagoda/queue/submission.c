@@ -82,8 +82,8 @@ bool pagoda_queue_set_classes(struct pagoda_queue *queue)
 /**
  * pagoda_queue_smallest() - Get the sizes of the smallest submission
  * @queue: The queue
- * @bytes: Set to the bytes of its buffer
- * @priv_bytes: Set to the bytes of its private data
+ * @bytes: Set to the bytes of that submission's buffer
+ * @priv_bytes: Set to the bytes of that submission's private data
  *
  * Context: any.
  */
@@ -96,7 +96,10 @@ void pagoda_queue_smallest(const struct pagoda_queue *queue, u32 *bytes, u32 *pr
 	*priv_bytes = sizes.priv_size;
 }
 
-/* Returns the bytes of a submission's piece of memory: paging buffer, private data and job. */
+/*
+ * Returns the bytes of a submission's piece: of the paging buffer, its private data and the struct
+ * pagoda_paging_job together.
+ */
 u32 pagoda_submission_bytes(const struct pagoda_submission *submission)
 {
 	return container_of(submission, const struct pagoda_paging_job, base)->bytes;

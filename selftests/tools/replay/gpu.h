@@ -49,8 +49,8 @@ int gpu_open(struct gpu *gpu, int fd);
 void gpu_close(struct gpu *gpu);
 
 /*
- * Binds an allocation at an address of its own, *@address, until the allocation is freed. Returns 0
- * or a negative errno.
+ * Maps all @size bytes of an allocation in the VM, until @handle or @gpu is closed, at *@address,
+ * which no other allocation ever gets. Returns 0 or a negative errno.
  */
 int gpu_bind(struct gpu *gpu, uint32_t handle, uint64_t size, uint64_t *address);
 

@@ -295,8 +295,8 @@ int pagoda_lost_settle(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_swizzle_use() - Bring the CPU's writes into an allocation's tiles, which a job will use
- * @bo: Allocation listed by the job; reservation held until the job's fence is added
+ * pagoda_swizzle_use() - Bring the CPU's writes into an allocation's tiles, which a job may use
+ * @bo: Allocation that the job may use; reservation held until the job's fence is added
  *
  * Releases the allocation's swizzling range, if there is one: if the range's window was shown to
  * the CPU, the device writes the content from there to the tiles. If that fails, the content is

@@ -23,8 +23,9 @@
 #include "sync.h"
 
 /*
- * Jiffies after which deferred_run() is called again if it returned true: PATIENCE_MIN at first,
- * then twice the last delay, at most PATIENCE_MAX.
+ * Jiffies until the worker runs again after deferred_run() returned true: PATIENCE_MIN at first and
+ * whenever deferred_run() has taken an item off the queue, else twice the delay before, at most
+ * PATIENCE_MAX.
  */
 #define PATIENCE_MIN	1
 #define PATIENCE_MAX	(HZ / 20 ?: 1)
