@@ -3,7 +3,7 @@
  * Recovery from a device that refuses, loses or forgets a submission.
  *
  *	watchdog    no progress for too long: look for completions that came
- *	            without an interrupt; if there are none, or a failure, recover
+ *	            without an interrupt; recover if there are none, or after a failure
  *	recover     hold new jobs back, reset the device's queue, accept the progress
  *	            that the device reports if possible at all, and continue behind it:
  *	            with unchanged numbers, in order, before any newer job
