@@ -231,10 +231,10 @@ static bool find_disk(char *name, size_t size)
 }
 
 /*
- * Has the kernel's shrinkers free what they can. Until then TTM's pool keeps pages of earlier tests,
- * which older kernels count as used: the driver would find less memory available than there is.
+ * Has the kernel's shrinkers free what they can. Until then TTM's pool keeps pages of earlier
+ * tests, which older kernels count as used: the driver would find too little memory available.
  */
-static int drop_caches(void)
+static int shrink_caches(void)
 {
 	int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC), ret;
 
@@ -252,7 +252,7 @@ FIXTURE_SETUP(pressure)
 	ASSERT_EQ(0, test_device_open(&self->dev));
 	self->vram = test_vram_settled(self->dev.fd, 0);
 	test_aperture_settled(self->dev.fd, 0);
-	ASSERT_EQ(0, drop_caches());
+	ASSERT_EQ(0, shrink_caches());
 	if (!variant->swap)
 		ASSERT_EQ(0, swapoff(self->disk));
 	self->all = bytes("MemTotal") + bytes("SwapTotal");

@@ -694,46 +694,68 @@ TEST_F(submit, killed_while_hanging)
 }
 
 /*
- * close() doesn't wait for a job that hangs: when close() returns, a job of another client behind
- * the hanging job on the same engine isn't done yet.
+ * Closes the file of a client whose job hangs, while a job of @self->client waits behind it. Sets
+ * *@took to the nanoseconds from SUBMIT of the waiting job to the end of close(), or to INT64_MAX
+ * if the waiting job was done by then: its engine had ended the hanging job. Returns 0 or a
+ * negative errno.
+ */
+static int close_while_hanging(struct _test_data_submit *self, int64_t *took)
+{
+	uint64_t size = 64 * self->dev.page;
+	struct client bad;
+	uint32_t handles[2], n;
+	int64_t began;
+	int fd = pagoda_open(), ret;
+
+	ret = fd < 0 ? fd : client_open(&bad, fd, 0);
+	for (n = 0; n < 2 && !ret; n++) {
+		ret = pagoda_create_private(fd, n ? 0 : bad.vm.vm, size, 0, PAGODA_IN_VRAM,
+					    &handles[n]);
+		if (!ret)
+			ret = pagoda_bind_map(fd, bad.vm.vm, handles[n], client_data(&bad, n), 0,
+					      size);
+	}
+	if (!ret)
+		ret = client_run(&bad, &handles[1], 1);
+	if (!ret)
+		ret = client_hang(&bad, true);
+	if (!ret)
+		ret = client_hangs(&bad);
+	if (ret)
+		return ret;
+	began = pagoda_now();
+	ret = client_submit(&self->client, NULL, 0);
+	munmap(bad.program.memory, CODE_SIZE);
+	if (!ret && close(fd))
+		ret = -errno;
+	*took = pagoda_now() - began;
+	if (pagoda_syncobj_wait(self->fd, self->client.syncobj, self->client.point, 0) != -ETIME)
+		*took = INT64_MAX;
+	return ret;
+}
+
+/*
+ * While a job of a closed client hangs, another client can create and map allocations. The other
+ * client's job is executed when the time limit of the hanging job is over. On a busy machine this
+ * process may not run for seconds: the quickest close() of three counts.
  */
 TEST_F(submit, closed_while_hanging)
 {
 	const int64_t limit = self->dev.info.job_timeout_ms * (PAGODA_SEC / 1000);
 	uint64_t size = 64 * self->dev.page;
-	struct client bad;
-	uint32_t handles[2], n;
-	int64_t began;
-	int fd;
+	int64_t took = limit;
+	uint32_t handle, n;
 
-	fd = pagoda_open();
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, client_open(&bad, fd, 0));
-	for (n = 0; n < 2; n++) {
-		ASSERT_EQ(0, pagoda_create_private(fd, n ? 0 : bad.vm.vm, size, 0, PAGODA_IN_VRAM,
-						   &handles[n]));
-		ASSERT_EQ(0, pagoda_bind_map(fd, bad.vm.vm, handles[n], client_data(&bad, n), 0,
-					     size));
+	for (n = 0; n < 3 && took >= limit / 2; n++) {
+		ASSERT_EQ(0, n ? client_wait(&self->client) : 0);
+		ASSERT_EQ(0, close_while_hanging(self, &took));
 	}
-	ASSERT_EQ(0, client_run(&bad, &handles[1], 1));
-	ASSERT_EQ(0, client_hang(&bad, true));
-	ASSERT_EQ(0, client_hangs(&bad));
-	began = pagoda_now();
-	ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
-	munmap(bad.program.memory, CODE_SIZE);
-	ASSERT_EQ(0, close(fd));
-	EXPECT_GT(limit / 2, pagoda_now() - began);
-	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->fd, self->client.syncobj, self->client.point,
-					      0));
-	/*
-	 * While the job hangs, another client can create and map allocations. The other client's
-	 * job is executed when the time limit of the hanging job is over.
-	 */
-	ASSERT_EQ(0, pagoda_create(self->fd, size, CPU, PAGODA_IN_APERTURE, &handles[0]));
-	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handles[0],
+	EXPECT_GT(limit / 2, took);
+	ASSERT_EQ(0, pagoda_create(self->fd, size, CPU, PAGODA_IN_APERTURE, &handle));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle,
 				     client_data(&self->client, 0), 0, size));
 	EXPECT_EQ(0, client_wait(&self->client));
-	EXPECT_EQ(0, client_run(&self->client, &handles[0], 1));
+	EXPECT_EQ(0, client_run(&self->client, &handle, 1));
 }
 
 TEST_F(submit, a_child_has_the_same_ids)
