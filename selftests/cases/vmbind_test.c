@@ -330,12 +330,13 @@ TEST_F(vm, closed_while_it_is_bound)
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, work.wrong);
 	EXPECT_LT(0, work.bound);
+	/* Page tables may be fewer than before, or may have left VRAM while it was full. */
+	end = pagoda_now() + TEST_PATIENCE;
+	while (pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_VRAM) > usage && pagoda_now() < end)
+		usleep(1000);
+	EXPECT_GE(usage, pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_VRAM));
 	ASSERT_EQ(0, settle(self));
 	EXPECT_FAULT(self->here);
-	/* A mapping of an allocation that isn't resident needs no leaf table, as MAP_ZERO does. */
-	ASSERT_EQ(0, pagoda_bind_range(self->fd, self->vm.vm, DRM_PAGODA_BIND_MAP_ZERO, self->here,
-				       size));
-	EXPECT_EQ(usage, test_vram_settled(self->fd, usage));
 }
 
 /* --- monitored fences ----------------------------------------------------------------------- */
