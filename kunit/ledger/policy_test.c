@@ -11,7 +11,7 @@
 
 /* ---- Few items ---------------------------------------------------------------- */
 
-#define FEW	48
+#define FEW_ITEMS	48
 
 /* An allocation; @busy is what the policy's is_busy() returns. */
 struct few_item {
@@ -19,7 +19,7 @@ struct few_item {
 	bool busy;
 };
 
-#define GROUPS	4
+#define FEW_GROUPS	4
 
 /*
  * A policy and some items, one page each unless said otherwise; items are in VRAM once used. All
@@ -28,10 +28,10 @@ struct few_item {
  */
 struct policy_few {
 	struct pagoda_policy policy;
-	struct few_item items[FEW];
-	struct pagoda_policy_lane lanes[FEW];
+	struct few_item items[FEW_ITEMS];
+	struct pagoda_policy_lane lanes[FEW_ITEMS];
 	struct pagoda_policy_owner owners[2];
-	struct pagoda_policy_group groups[GROUPS];
+	struct pagoda_policy_group groups[FEW_GROUPS];
 };
 
 static bool few_is_busy(struct pagoda_policy_item *item)
@@ -54,9 +54,9 @@ static struct policy_few *few_make(struct kunit *test, u64 clock)
 	few->policy.clock = clock;
 	for (n = 0; n < ARRAY_SIZE(few->owners); n++)
 		pagoda_policy_owner_init(&few->owners[n]);
-	for (n = 0; n < GROUPS; n++)
+	for (n = 0; n < FEW_GROUPS; n++)
 		pagoda_policy_group_init(&few->groups[n], n ? &few->owners[n / 2] : NULL);
-	for (n = 0; n < FEW; n++)
+	for (n = 0; n < FEW_ITEMS; n++)
 		pagoda_policy_add(&few->policy, &few->items[n].base, &few->lanes[n],
 				  &few->groups[0], SZ_4K);
 	return few;
@@ -71,7 +71,7 @@ static void few_use(struct policy_few *few, u32 first, u32 count)
 /* Advances the clock by @pages: the last item is used so often, and is no candidate afterwards. */
 static void few_pass_time(struct policy_few *few, u32 pages)
 {
-	struct pagoda_policy_item *other = &few->items[FEW - 1].base;
+	struct pagoda_policy_item *other = &few->items[FEW_ITEMS - 1].base;
 
 	while (pages--)
 		pagoda_policy_use(&few->policy, other);
@@ -612,15 +612,15 @@ static void policy_offered_busy(struct kunit *test)
 static void policy_lanes(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
-	unsigned long seen[BITS_TO_LONGS(FEW)] = {};
+	unsigned long seen[BITS_TO_LONGS(FEW_ITEMS)] = {};
 	struct pagoda_policy_lane *lane;
 	u32 n;
 
-	few_use(few, 0, FEW);
-	few_use(few, 0, FEW / 2);
+	few_use(few, 0, FEW_ITEMS);
+	few_use(few, 0, FEW_ITEMS / 2);
 	few_give(few, 5, 20, 1);
-	for (n = 0; n < FEW; n++) {
-		lane = pagoda_policy_remove(&few->policy, &few->items[n * 5 % FEW].base);
+	for (n = 0; n < FEW_ITEMS; n++) {
+		lane = pagoda_policy_remove(&few->policy, &few->items[n * 5 % FEW_ITEMS].base);
 		KUNIT_EXPECT_FALSE(test, __test_and_set_bit(lane - few->lanes, seen));
 		memset(lane, 0x55, sizeof(*lane));
 	}
@@ -756,9 +756,9 @@ struct model_coming {
 
 struct model {
 	struct policy_few *few;
-	struct model_item items[FEW];
+	struct model_item items[FEW_ITEMS];
 	struct model_coming coming[QUEUED];
-	u64 horizons[GROUPS];
+	u64 horizons[FEW_GROUPS];
 	u64 horizon;
 	u32 nr_coming;
 	u64 clock;
@@ -889,12 +889,12 @@ static const struct model_item *model_at(const struct model *model, const struct
 {
 	const struct model_item *at, *other;
 
-	for (at = model->items; at < model->items + FEW; at++) {
+	for (at = model->items; at < model->items + FEW_ITEMS; at++) {
 		u32 found = 0;
 
 		if (!at->candidate || model_lane(model, at) != model_lane(model, it))
 			continue;
-		for (other = model->items; other < model->items + FEW; other++)
+		for (other = model->items; other < model->items + FEW_ITEMS; other++)
 			found += other->candidate && other->place < at->place &&
 				 model_lane(model, other) == model_lane(model, it);
 		if (found == before)
@@ -907,7 +907,7 @@ static u32 model_lane_length(const struct model *model, const struct model_item 
 {
 	u32 n, length = 0;
 
-	for (n = 0; n < FEW; n++)
+	for (n = 0; n < FEW_ITEMS; n++)
 		length += model->items[n].candidate &&
 			  model_lane(model, &model->items[n]) == model_lane(model, it);
 	return length;
@@ -973,7 +973,7 @@ static u32 model_lowest_level(const struct model *model, enum pagoda_policy_need
 {
 	u32 n, lowest = U32_MAX, lowest_idle = U32_MAX, level;
 
-	for (n = 0; n < FEW; n++) {
+	for (n = 0; n < FEW_ITEMS; n++) {
 		if (!model_may_go(model, n, need))
 			continue;
 		level = model_level(model, &model->items[n]);
@@ -995,7 +995,7 @@ static void model_expect(struct kunit *test, struct model *model, int victim,
 		KUNIT_EXPECT_EQ(test, victim, -1);
 		return;
 	}
-	for (n = 0; n < FEW; n++) {
+	for (n = 0; n < FEW_ITEMS; n++) {
 		if (!model_may_go(model, n, need) ||
 		    model_level(model, &model->items[n]) != level)
 			continue;
@@ -1050,7 +1050,7 @@ static void model_link(struct model *model, struct model_item *it)
 		unsorted = last->unsorted || model_last(it) < model_last(last);
 	if (first && it->place < 0)
 		unsorted = first->unsorted;
-	for (n = 0; n < FEW; n++)
+	for (n = 0; n < FEW_ITEMS; n++)
 		if (model->items[n].candidate &&
 		    model_lane(model, &model->items[n]) == model_lane(model, it))
 			model->items[n].unsorted = unsorted;
@@ -1110,8 +1110,8 @@ static void model_change(struct model *model, u32 n, struct rnd_state *random)
 		it->visible = value & 1;
 		break;
 	case 4:
-		few_give(model->few, n, 1, value % GROUPS);
-		it->group = value % GROUPS;
+		few_give(model->few, n, 1, value % FEW_GROUPS);
+		it->group = value % FEW_GROUPS;
 		break;
 	case 5:
 		model->over[value % 2] = value / 2 % 2;
@@ -1177,8 +1177,8 @@ static void model_pick(struct kunit *test, struct model *model, struct rnd_state
 	struct pagoda_policy_item *item;
 	int victim;
 
-	model->aside = prandom_u32_state(random) % (2 * GROUPS);
-	if (model->aside < GROUPS)
+	model->aside = prandom_u32_state(random) % (2 * FEW_GROUPS);
+	if (model->aside < FEW_GROUPS)
 		aside.groups[aside.count++] = &model->few->groups[model->aside];
 	item = pagoda_policy_pick(policy, need, &aside);
 	victim = item ? container_of(item, struct few_item, base) - model->few->items : -1;
@@ -1201,7 +1201,7 @@ static struct model *model_make(struct kunit *test, struct rnd_state *random)
 
 	model->clock = prandom_u32_state(random);
 	model->few = few_make(test, model->clock);
-	for (n = 0; n < FEW; n++) {
+	for (n = 0; n < FEW_ITEMS; n++) {
 		pagoda_policy_add(&model->few->policy, &model->few->items[n].base,
 				  &model->few->lanes[n], &model->few->groups[0],
 				  (1 + prandom_u32_state(random) % 9) * SZ_4K);
@@ -1228,15 +1228,15 @@ static void policy_random(struct kunit *test)
 
 		at = prandom_u32_state(&random) % 16 ? at + 1 : prandom_u32_state(&random);
 		if (what < 5)
-			model_use(model, at % FEW);
+			model_use(model, at % FEW_ITEMS);
 		else if (what < 7)
 			model_pick(test, model, &random);
 		else if (what == 7)
-			model_queue(model, (at + n % 8) % FEW);
+			model_queue(model, (at + n % 8) % FEW_ITEMS);
 		else if (what == 8)
 			model_forget(model, n % 4 ? model->nr_coming : n);
 		else
-			model_change(model, prandom_u32_state(&random) % FEW, &random);
+			model_change(model, prandom_u32_state(&random) % FEW_ITEMS, &random);
 	}
 }
 
