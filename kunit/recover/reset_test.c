@@ -14,17 +14,15 @@
 #include "rig/rig.h"
 #include "vm/vm_helpers.h"
 
-#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
-#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
-#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
 #define HERE		SZ_4M
-#define PAGES		8
+#define RESET_PAGES	8
 #define SEED		0x7e5e7u
 
 static struct pagoda_bo *reset_bo(struct pagoda_rig *rig, u32 flags, u32 seed)
 {
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU | flags, VRAM | APERTURE, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, RESET_PAGES, VM_CPU | flags,
+					     VM_VRAM | VM_APERTURE, 0);
 
 	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
@@ -35,10 +33,10 @@ static struct pagoda_bo *reset_bo(struct pagoda_rig *rig, u32 flags, u32 seed)
 static void reset_map(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bo *bo,
 		      u64 address)
 {
-	KUNIT_ASSERT_EQ(rig->test, 0, vmt_map(vm, bo, address, 0, PAGES * PAGE_SIZE, 0));
+	KUNIT_ASSERT_EQ(rig->test, 0, vmt_map(vm, bo, address, 0, RESET_PAGES * PAGE_SIZE, 0));
 }
 
-/* Expects that @va and the addresses behind it lead to the allocation's PAGES pages. */
+/* Expects that @va and the addresses behind it lead to the allocation's RESET_PAGES pages. */
 static void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm *vm,
 				struct pagoda_bo *bo, u64 va)
 {
@@ -48,7 +46,7 @@ static void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm *vm,
 	u32 page;
 
 	pagoda_rig_settle(rig);
-	for (page = 0; page < PAGES; page++) {
+	for (page = 0; page < RESET_PAGES; page++) {
 		if (bo->ttm.resource->mem_type == TTM_PL_VRAM) {
 			pagoda_vram_first(&cur, bo->ttm.resource, page * PAGE_SIZE, PAGE_SIZE);
 			want = rig->engine.vram + cur.address;
@@ -165,7 +163,7 @@ static void reset_idle(struct kunit *test)
 static void reset_leaves_nothing_clean(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, RESET_PAGES, VM_CPU, VM_VRAM, 0);
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -193,7 +191,7 @@ static void reset_in_flight(struct kunit *test)
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(in));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out));
-	reset_map(rig, vm, vram, HERE + PAGES * PAGE_SIZE);
+	reset_map(rig, vm, vram, HERE + RESET_PAGES * PAGE_SIZE);
 	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(in));
 	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(out));
 
@@ -208,7 +206,7 @@ static void reset_in_flight(struct kunit *test)
 	reset_expect_lost(rig, vram);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, stays, 3));
 	KUNIT_EXPECT_FALSE(test, stays->content.lost);
-	reset_expect_mapped(rig, vm, vram, HERE + PAGES * PAGE_SIZE);
+	reset_expect_mapped(rig, vm, vram, HERE + RESET_PAGES * PAGE_SIZE);
 	KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, vm->id, HERE));
 	reset_expect_works(rig, in, 5);
 	reset_expect_works(rig, out, 6);
@@ -804,7 +802,7 @@ static void reset_clears_in_pieces(struct kunit *test)
 	};
 	struct pagoda_rig *rig = pagoda_rig_create(test, &large);
 	u32 pages = 2 * (PAGODA_PIECE_BYTES >> PAGE_SHIFT) + 77, before, n;
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, pages, CPU, VRAM, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, pages, VM_CPU, VM_VRAM, 0);
 	const struct pagoda_rig_note *fill;
 	u64 bytes = 0;
 
