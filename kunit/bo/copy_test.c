@@ -11,7 +11,7 @@
 
 #define UNWRITTEN	DRM_PAGODA_EVICT_NOT_WRITTEN_TO
 #define STAYS		DRM_PAGODA_EVICT_ONLY_IF_NECESSARY
-#define PAGES		7u
+#define COPY_PAGES	7u
 #define HERE		SZ_4M
 
 struct copy_test {
@@ -76,7 +76,7 @@ static void copy_keep(struct copy_test *t)
 
 static struct copy_test copy_begin(struct pagoda_rig *rig, u32 eviction)
 {
-	return copy_begin_on(rig, pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, eviction));
+	return copy_begin_on(rig, pagoda_rig_bo(rig, COPY_PAGES, CPU, SUBMIT_VRAM, eviction));
 }
 
 /* Closes the allocation; expects that no copy is left when TTM has freed the allocation. */
@@ -199,7 +199,7 @@ static void copy_expect_mapped(struct copy_test *t)
 	u32 generation;
 
 	pagoda_bo_adl(t->bo, &pages);
-	for (page = 0; page < PAGES; page++) {
+	for (page = 0; page < COPY_PAGES; page++) {
 		KUNIT_EXPECT_TRUE(t->test, pagoda_engine_aperture_lookup(&t->rig->engine,
 									 first + page, &bus,
 									 &generation));
@@ -215,7 +215,7 @@ static void copy_expect_mapped(struct copy_test *t)
 static void copy_saves_and_maps(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
-	struct copy_test t = copy_begin_on(rig, pagoda_rig_bo(rig, PAGES, CPU |
+	struct copy_test t = copy_begin_on(rig, pagoda_rig_bo(rig, COPY_PAGES, CPU |
 					   DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY |
 					   DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION,
 					   EITHER, 0));
@@ -395,7 +395,7 @@ static void copy_is_stale_for_another(struct kunit *test)
 static void copy_is_stale_for_the_cpu(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
-	u64 value = 0x1234, offset = PAGES / 2 * PAGE_SIZE;
+	u64 value = 0x1234, offset = COPY_PAGES / 2 * PAGE_SIZE;
 
 	copy_keep(&t);
 	dma_resv_lock(t.bo->ttm.base.resv, NULL);
@@ -481,9 +481,9 @@ static void copy_is_stale_after_job(struct kunit *test, bool private)
 	struct copy_test t;
 
 	if (private) {
-		bo = submit_private(client, PAGES, SUBMIT_VRAM, HERE);
+		bo = submit_private(client, COPY_PAGES, SUBMIT_VRAM, HERE);
 	} else {
-		bo = pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, 0);
+		bo = pagoda_rig_bo(rig, COPY_PAGES, CPU, SUBMIT_VRAM, 0);
 		KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, HERE));
 		args.bos[args.nr_bos++] = bo;
 	}
@@ -518,7 +518,7 @@ static void copy_is_not_shown(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
 	struct submit_client *client = submit_client(rig, 0);
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, COPY_PAGES, CPU, SUBMIT_VRAM, 0);
 	struct submit_args args = { .bos = { bo }, .nr_bos = 1 };
 	struct copy_test t;
 
@@ -546,7 +546,7 @@ static void copy_has_a_limit(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
 
-	t.rig->vidmm->copies->limit = PAGES * PAGE_SIZE - 1;
+	t.rig->vidmm->copies->limit = COPY_PAGES * PAGE_SIZE - 1;
 	copy_bring(&t);
 	copy_leave(&t, UNWRITTEN);
 	copy_bring(&t);
@@ -598,8 +598,8 @@ static void copy_shrinks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
 	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
 	copy_keep(&t);
-	KUNIT_EXPECT_EQ(test, PAGES, copies->shrinker->count_objects(copies->shrinker, &sc));
-	KUNIT_EXPECT_EQ(test, PAGES, copies_shrink(&t, 1));
+	KUNIT_EXPECT_EQ(test, COPY_PAGES, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, COPY_PAGES, copies_shrink(&t, 1));
 	/* The allocation stays in VRAM, and its freed copy doesn't count any more. */
 	KUNIT_EXPECT_TRUE(test, in_vram(t.bo));
 	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&copies->bytes));
@@ -726,7 +726,7 @@ static void copy_let(struct copy_test *t, struct copy_holder *holder)
 static int pages_beside_one_copy(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 				 const struct ttm_operation_ctx *ctx)
 {
-	if (atomic64_read(&vidmm->copies->bytes) > PAGES * PAGE_SIZE)
+	if (atomic64_read(&vidmm->copies->bytes) > COPY_PAGES * PAGE_SIZE)
 		return -ENOMEM;
 	kunit_deactivate_static_stub(kunit_get_current_test(), pagoda_pages_alloc);
 	return pagoda_pages_alloc(vidmm, tt, ctx);
@@ -744,7 +744,7 @@ static void copy_in_use_is_passed_over(struct kunit *test)
 	copy_hold(&t, &holder);
 	kunit_activate_static_stub(test, pagoda_pages_alloc, pages_beside_one_copy);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
-	KUNIT_EXPECT_EQ(test, PAGES * PAGE_SIZE, (size_t)copy_bytes(&t));
+	KUNIT_EXPECT_EQ(test, COPY_PAGES * PAGE_SIZE, (size_t)copy_bytes(&t));
 	copy_let(&t, &holder);
 	KUNIT_EXPECT_EQ(test, 0ull, copy_bytes(&t));
 	copy_end_second(&second);
@@ -761,18 +761,20 @@ static void copy_in_use_holds_up_no_other(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0), second;
 	struct pagoda_copies *copies = t.rig->vidmm->copies;
-	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = 2 * PAGES };
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = 2 * COPY_PAGES };
 	unsigned long end = jiffies + LIMIT / 2;
 	struct copy_holder holder;
 
 	copy_keep(&t);
 	second = copy_keep_second(&t);
-	KUNIT_EXPECT_EQ(test, 2ul * PAGES, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, 2ul * COPY_PAGES,
+			copies->shrinker->count_objects(copies->shrinker, &sc));
 	copy_hold(&t, &holder);
-	KUNIT_EXPECT_EQ(test, 2ul * PAGES, copies->shrinker->scan_objects(copies->shrinker, &sc));
-	while (copy_bytes(&t) != PAGES * PAGE_SIZE && time_before(jiffies, end))
+	KUNIT_EXPECT_EQ(test, 2ul * COPY_PAGES,
+			copies->shrinker->scan_objects(copies->shrinker, &sc));
+	while (copy_bytes(&t) != COPY_PAGES * PAGE_SIZE && time_before(jiffies, end))
 		fsleep(USEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, PAGES * PAGE_SIZE, (size_t)copy_bytes(&t));
+	KUNIT_EXPECT_EQ(test, COPY_PAGES * PAGE_SIZE, (size_t)copy_bytes(&t));
 	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
 	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies->shrinker->scan_objects(copies->shrinker, &sc));
 	copy_let(&t, &holder);
