@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Kept copies, without dirty tracking: how much is kept, when copies are freed, and copies that
+ * can't be freed now.
+ */
+#include <kunit/static_stub.h>
+#include <linux/delay.h>
+#include <linux/shrinker.h>
+#include "copy_helpers.h"
+#include "rig/spy.h"
+#include "vidmm/segment/internal.h"
+
+/* ---- How much is kept ------------------------------------------------------------ */
+
+/* A copy that would exceed copies->limit isn't kept. */
+static void copy_has_a_limit(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+
+	t.rig->vidmm->copies->limit = COPY_PAGES * PAGE_SIZE - 1;
+	copy_bring(&t);
+	copy_leave(&t, UNWRITTEN);
+	copy_bring(&t);
+	KUNIT_EXPECT_NULL(test, t.bo->content.copy);
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies->bytes));
+	copy_expect(&t, true, 1);
+	t.rig->vidmm->copies->limit++;
+	copy_bring(&t);
+	copy_expect(&t, false, 1);
+	copy_end(&t);
+}
+
+/* Short of pages, TTM frees copies instead of swapping them out. */
+static void copy_is_given_up(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+
+	copy_keep(&t);
+	pagoda_rig_settle(t.rig);
+	swap_out_all(t.rig);
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies->bytes));
+	copy_expect(&t, true, 1);
+	copy_bring(&t);
+	copy_expect(&t, false, 1);
+	copy_end(&t);
+}
+
+/*
+ * Calls the shrinker for @pages pages and waits until the copies that it chose are freed. Returns
+ * the number of their pages, or SHRINK_STOP.
+ */
+static u64 copies_shrink(struct copy_test *t, u64 pages)
+{
+	struct pagoda_copies *copies = t->rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = pages };
+	u64 given = copies->shrinker->scan_objects(copies->shrinker, &sc);
+
+	flush_work(&copies->work);
+	return given;
+}
+
+/* The shrinker counts and frees copies, but no content, and stops if there is no copy. */
+static void copy_shrinks(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	struct pagoda_copies *copies = t.rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL };
+
+	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
+	copy_keep(&t);
+	KUNIT_EXPECT_EQ(test, COPY_PAGES, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, COPY_PAGES, copies_shrink(&t, 1));
+	/* The allocation stays in VRAM, and its freed copy doesn't count any more. */
+	KUNIT_EXPECT_TRUE(test, in_vram(t.bo));
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&copies->bytes));
+	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
+	copy_expect(&t, true, 1);
+	/* The allocation gets a new copy, which is freed when the allocation leaves VRAM. */
+	copy_bring(&t);
+	copy_expect(&t, false, 1);
+	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
+	copy_end(&t);
+}
+
+/* Stands in for pagoda_pages_alloc(): fails with -ENOMEM as long as there are copies. */
+static int pages_beside_no_copy(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
+				const struct ttm_operation_ctx *ctx)
+{
+	if (atomic64_read(&vidmm->copies->bytes))
+		return -ENOMEM;
+	kunit_deactivate_static_stub(kunit_get_current_test(), pagoda_pages_alloc);
+	return pagoda_pages_alloc(vidmm, tt, ctx);
+}
+
+/* If an allocation finds no pages, copies are freed, and the allocation gets pages. */
+static void copy_makes_way(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(t.rig, 1, CPU, SUBMIT_APERTURE, 0);
+
+	copy_keep(&t);
+	pagoda_rig_settle(t.rig);
+	kunit_activate_static_stub(test, pagoda_pages_alloc, pages_beside_no_copy);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies->bytes));
+	copy_expect(&t, true, 1);
+	pagoda_rig_close(bo);
+	copy_end(&t);
+}
+
+/* ---- Copies that can't be freed now ------------------------------------------------ */
+
+#define LIMIT	(60 * HZ)
+
+/* Returns another allocation in VRAM, with content of seed 1 and a copy newer than that of @t. */
+static struct copy_test copy_keep_second(struct copy_test *t)
+{
+	struct copy_test second = copy_begin(t->rig, 0);
+
+	copy_bring(&second);
+	copy_leave(&second, UNWRITTEN);
+	pagoda_rig_settle_freed(t->rig);
+	copy_bring(&second);
+	KUNIT_ASSERT_NOT_NULL(t->test, second.bo->content.copy);
+	pagoda_rig_settle_freed(t->rig);
+	return second;
+}
+
+static void copy_end_second(struct copy_test *second)
+{
+	copy_leave(second, UNWRITTEN);
+	KUNIT_EXPECT_TRUE(second->test, pagoda_rig_holds(second->rig, second->bo, 1));
+	pagoda_paging_queue_put(second->queue);
+	pagoda_rig_close(second->bo);
+}
+
+static bool copy_has_pages(struct copy_test *t)
+{
+	bool has;
+
+	dma_resv_lock(t->bo->ttm.base.resv, NULL);
+	has = pagoda_copy_has_pages(t->bo);
+	dma_resv_unlock(t->bo->ttm.base.resv);
+	return has;
+}
+
+static u64 copy_bytes(struct copy_test *t)
+{
+	return atomic64_read(&t->rig->vidmm->copies->bytes);
+}
+
+/* Holds the copy of an allocation locked, as a move out of VRAM does, until @let. */
+struct copy_holder {
+	struct pagoda_bo *bo;
+	struct pagoda_worker worker;
+	struct completion held;
+	struct completion let;
+};
+
+static int copy_holder_run(void *arg)
+{
+	struct copy_holder *holder = arg;
+	struct pagoda_copy *copy;
+
+	dma_resv_lock(holder->bo->ttm.base.resv, NULL);
+	copy = pagoda_copy_take(holder->bo);
+	complete(&holder->held);
+	wait_for_completion_timeout(&holder->let, LIMIT);
+	if (copy)
+		pagoda_copy_put_back(holder->bo, copy);
+	dma_resv_unlock(holder->bo->ttm.base.resv);
+	return copy ? 0 : -ENOENT;
+}
+
+static void copy_hold(struct copy_test *t, struct copy_holder *holder)
+{
+	*holder = (struct copy_holder) {
+		.bo = t->bo,
+		.worker = { .run = copy_holder_run, .arg = holder },
+	};
+	init_completion(&holder->held);
+	init_completion(&holder->let);
+	pagoda_worker_start(t->test, &holder->worker);
+	KUNIT_ASSERT_NE(t->test, 0ul, wait_for_completion_timeout(&holder->held, LIMIT));
+}
+
+static void copy_let(struct copy_test *t, struct copy_holder *holder)
+{
+	complete(&holder->let);
+	pagoda_worker_end(t->test, &holder->worker);
+	flush_work(&t->rig->vidmm->copies->work);
+}
+
+/* Stands in for pagoda_pages_alloc(): fails with -ENOMEM as long as there are two copies. */
+static int pages_beside_one_copy(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
+				 const struct ttm_operation_ctx *ctx)
+{
+	if (atomic64_read(&vidmm->copies->bytes) > COPY_PAGES * PAGE_SIZE)
+		return -ENOMEM;
+	kunit_deactivate_static_stub(kunit_get_current_test(), pagoda_pages_alloc);
+	return pagoda_pages_alloc(vidmm, tt, ctx);
+}
+
+/* An allocation that finds no pages gets those of a newer copy if the oldest copy is locked. */
+static void copy_in_use_is_passed_over(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0), second;
+	struct pagoda_bo *bo = pagoda_rig_bo(t.rig, 1, CPU, SUBMIT_APERTURE, 0);
+	struct copy_holder holder;
+
+	copy_keep(&t);
+	second = copy_keep_second(&t);
+	copy_hold(&t, &holder);
+	kunit_activate_static_stub(test, pagoda_pages_alloc, pages_beside_one_copy);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	KUNIT_EXPECT_EQ(test, COPY_PAGES * PAGE_SIZE, (size_t)copy_bytes(&t));
+	copy_let(&t, &holder);
+	KUNIT_EXPECT_EQ(test, 0ull, copy_bytes(&t));
+	copy_end_second(&second);
+	copy_expect(&t, true, 1);
+	pagoda_rig_close(bo);
+	copy_end(&t);
+}
+
+/*
+ * The shrinker chooses a locked copy and a newer copy: only the newer copy is freed before the
+ * locked copy is unlocked, and the shrinker doesn't count the locked copy any more either.
+ */
+static void copy_in_use_holds_up_no_other(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0), second;
+	struct pagoda_copies *copies = t.rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = 2 * COPY_PAGES };
+	unsigned long end = jiffies + LIMIT / 2;
+	struct copy_holder holder;
+
+	copy_keep(&t);
+	second = copy_keep_second(&t);
+	KUNIT_EXPECT_EQ(test, 2ul * COPY_PAGES,
+			copies->shrinker->count_objects(copies->shrinker, &sc));
+	copy_hold(&t, &holder);
+	KUNIT_EXPECT_EQ(test, 2ul * COPY_PAGES,
+			copies->shrinker->scan_objects(copies->shrinker, &sc));
+	while (copy_bytes(&t) != COPY_PAGES * PAGE_SIZE && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, COPY_PAGES * PAGE_SIZE, (size_t)copy_bytes(&t));
+	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies->shrinker->scan_objects(copies->shrinker, &sc));
+	copy_let(&t, &holder);
+	KUNIT_EXPECT_EQ(test, 0ull, copy_bytes(&t));
+	copy_end_second(&second);
+	copy_expect(&t, true, 1);
+	copy_end(&t);
+}
+
+/*
+ * An allocation that finds no pages gets those of a newer copy if TTM has freed the pages of the
+ * oldest copy.
+ */
+static void copy_without_pages_gives_none(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0), second;
+	struct pagoda_bo *bo = pagoda_rig_bo(t.rig, 1, CPU, SUBMIT_APERTURE, 0);
+	struct copy_holder holder;
+
+	copy_keep(&t);
+	second = copy_keep_second(&t);
+	/* TTM's swap-out passes over the copy of @second, which is locked. */
+	copy_hold(&second, &holder);
+	swap_out_all(t.rig);
+	copy_let(&second, &holder);
+	KUNIT_EXPECT_TRUE(test, copy_has_pages(&second));
+	KUNIT_EXPECT_FALSE(test, copy_has_pages(&t));
+	kunit_activate_static_stub(test, pagoda_pages_alloc, pages_beside_no_copy);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	KUNIT_EXPECT_EQ(test, 0ull, copy_bytes(&t));
+	copy_end_second(&second);
+	copy_expect(&t, true, 1);
+	pagoda_rig_close(bo);
+	copy_end(&t);
+}
+
+static struct kunit_case copy_free_cases[] = {
+	KUNIT_CASE_PARAM(copy_has_a_limit, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_given_up, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_shrinks, pagoda_rig_mmu_modes),
+	KUNIT_CASE(copy_makes_way),
+	KUNIT_CASE(copy_in_use_is_passed_over),
+	KUNIT_CASE(copy_in_use_holds_up_no_other),
+	KUNIT_CASE(copy_without_pages_gives_none),
+	{ }
+};
+
+static struct kunit_suite copy_free_suite = {
+	.name = "pagoda_copy_free",
+	.test_cases = copy_free_cases,
+};
+
+kunit_test_suite(copy_free_suite);
