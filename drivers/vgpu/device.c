@@ -80,6 +80,7 @@ static void device_reset(struct virtio_device *vdev)
 	pagoda_vgpu_queues_stop(vgpu);
 	WRITE_ONCE(vgpu->status, 0);
 	WRITE_ONCE(vgpu->broken, false);
+	WRITE_ONCE(vgpu->trouble, PAGODA_VGPU_WORKS);
 	vgpu->events_lost = 0;
 	pagoda_engine_reset(&vgpu->engine);
 	pagoda_vgpu_vram_zero(&vgpu->vram, vgpu->outlives);

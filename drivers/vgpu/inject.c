@@ -30,8 +30,9 @@
  *
  * "action=poison on" has DISCARD_CONTENT overwrite the discarded VRAM, "action=poison off" doesn't;
  * "action=reset" has the device carry out a RESET_ADAPTER unasked, and send an event;
- * "action=break" has the device need a reset by the driver, as after a malformed ring;
- * "clear" removes all rules and ends poisoning.
+ * "action=break" has the device need a reset by the driver, as after a malformed ring; a reset or
+ * break is refused (EBUSY) while the device hasn't begun with the one before, and (ENODEV) if no
+ * driver uses the device; "clear" removes all rules and ends poisoning.
  */
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -224,30 +225,31 @@ void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
 		kfree(rule);
 }
 
-/*
- * Carries out @rule and returns true if its action takes effect at once. Returns false for other
- * actions: the caller keeps @rule.
- */
-static bool inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *rule)
+/* Returns whether a rule's action takes effect at once, so that the rule isn't kept. */
+static bool inject_is_now(const struct pagoda_injection *rule)
 {
-	switch (rule->action) {
-	case PAGODA_INJECT_POISON:
-		WRITE_ONCE(vgpu->engine.poison_discarded, rule->on);
-		return true;
-	case PAGODA_INJECT_RESET:
-		pagoda_vgpu_queues_trouble(vgpu, PAGODA_VGPU_RESETS);
-		return true;
-	case PAGODA_INJECT_BREAK:
-		pagoda_vgpu_queues_trouble(vgpu, PAGODA_VGPU_BREAKS);
-		return true;
-	default:
-		return false;
-	}
+	return rule->action == PAGODA_INJECT_POISON || rule->action == PAGODA_INJECT_RESET ||
+	       rule->action == PAGODA_INJECT_BREAK;
+}
+
+/*
+ * Carries out a rule for which inject_is_now() returns true. Returns 0 or the error of
+ * pagoda_vgpu_queues_trouble().
+ */
+static int inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *rule)
+{
+	if (rule->action == PAGODA_INJECT_RESET)
+		return pagoda_vgpu_queues_trouble(vgpu, PAGODA_VGPU_RESETS);
+	if (rule->action == PAGODA_INJECT_BREAK)
+		return pagoda_vgpu_queues_trouble(vgpu, PAGODA_VGPU_BREAKS);
+	WRITE_ONCE(vgpu->engine.poison_discarded, rule->on);
+	return 0;
 }
 
 /*
  * Carries out @line, which was written to the debugfs file "inject", or keeps it as a rule;
- * modifies @line. Returns 0, -ENOMEM, or -EINVAL for an invalid line, which has no effect.
+ * modifies @line. Returns 0; or an error, and the line has no effect: -EINVAL if it is invalid,
+ * -ENOMEM, or that of inject_now().
  */
 ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 {
@@ -262,7 +264,8 @@ ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 	if (!rule)
 		return -ENOMEM;
 	err = inject_parse(vgpu, rule, line);
-	if (err || inject_now(vgpu, rule)) {
+	if (err || inject_is_now(rule)) {
+		err = err ?: inject_now(vgpu, rule);
 		kfree(rule);
 		return err;
 	}

@@ -310,9 +310,17 @@ void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/* Has the control queue's thread carry out @trouble, or drop @trouble if DRIVER_OK isn't set. */
-void pagoda_vgpu_queues_trouble(struct pagoda_vgpu *vgpu, enum pagoda_vgpu_trouble trouble)
+/*
+ * Has the control queue's thread carry out @trouble. Returns 0; -EBUSY if the thread hasn't begun
+ * with what was asked for before; or -ENODEV if no driver has set DRIVER_OK. A reset of the device
+ * by the driver ends the wait for the thread: then the thread doesn't carry out @trouble.
+ */
+int pagoda_vgpu_queues_trouble(struct pagoda_vgpu *vgpu, enum pagoda_vgpu_trouble trouble)
 {
-	WRITE_ONCE(vgpu->trouble, trouble);
+	if (!(READ_ONCE(vgpu->status) & VIRTIO_CONFIG_S_DRIVER_OK))
+		return -ENODEV;
+	if (cmpxchg(&vgpu->trouble, PAGODA_VGPU_WORKS, trouble) != PAGODA_VGPU_WORKS)
+		return -EBUSY;
 	wake_up(&vgpu->queues[VIRTIO_PAGODA_QUEUE_CONTROL].wake);
+	return 0;
 }

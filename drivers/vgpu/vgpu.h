@@ -378,7 +378,10 @@ struct pagoda_vgpu {
 	spinlock_t inject_lock;
 	/** @injections: Rules of misbehaviour that tests wrote to debugfs, oldest first. */
 	struct list_head injections;
-	/** @trouble: Set by tests; carried out and cleared by the control queue's thread. */
+	/**
+	 * @trouble: Set by tests, unless it is set; carried out and cleared by the control queue's
+	 * thread, or cleared by a reset of the device.
+	 */
 	enum pagoda_vgpu_trouble trouble;
 	/** @debugfs: The device's directory in debugfs. */
 	struct dentry *debugfs;
@@ -447,7 +450,7 @@ int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
 			    struct virtqueue *vqs[], struct virtqueue_info info[]);
 void pagoda_vgpu_queues_start(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_queues_stop(struct pagoda_vgpu *vgpu);
-void pagoda_vgpu_queues_trouble(struct pagoda_vgpu *vgpu, enum pagoda_vgpu_trouble trouble);
+int pagoda_vgpu_queues_trouble(struct pagoda_vgpu *vgpu, enum pagoda_vgpu_trouble trouble);
 void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu);
 bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 written,

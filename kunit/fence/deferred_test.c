@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of pagoda_deferred_settle() and pagoda_deferred_cancel() while another thread has the
- * queue's worker run again and again; and of pagoda_deferred_settle() when its first two flushes
- * return at once, as while another thread is just queueing the worker.
+ * queue's worker run again and again; of pagoda_deferred_settle() when its first two flushes
+ * return at once, as while another thread is just queueing the worker; and of a hurried queue whose
+ * item has to be submitted again and again.
  */
 #include <kunit/static_stub.h>
 #include <linux/completion.h>
@@ -263,12 +264,67 @@ static void deferred_settles_held_up(struct kunit *test)
 	race_settle(world);
 }
 
+/*
+ * A queue with an item for which &pagoda_deferred_ops.make returns -ERESTART the first RESTARTS
+ * times, and which isn't ready unless the queue is hurried. @tries: calls of make so far; @run: run
+ * of the worker that made the last of these calls; @again: calls of a run after its first call.
+ */
+struct restart_world {
+	struct pagoda_deferred queue;
+	struct pagoda_deferred_item item;
+	struct pagoda_syncs nothing;
+	u32 tries;
+	u32 run;
+	u32 again;
+};
+
+#define RESTARTS	20u
+
+static int restart_make(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	struct restart_world *world = container_of(queue, struct restart_world, queue);
+
+	world->again += world->tries && world->run == queue->runs;
+	world->run = queue->runs;
+	return world->tries++ < RESTARTS ? -ERESTART : 0;
+}
+
+static bool restart_ready(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	return false;
+}
+
+static const struct pagoda_deferred_ops restart_ops = {
+	.ready = restart_ready,
+	.make = restart_make,
+	.put = work_put,
+};
+
+/*
+ * A run of the worker calls &pagoda_deferred_ops.make of a hurried queue once, however often that
+ * returns -ERESTART; pagoda_deferred_settle() waits for the run in which the call succeeds.
+ */
+static void deferred_restarts_slowly(struct kunit *test)
+{
+	struct restart_world *world = test_zalloc(test, sizeof(*world));
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+
+	pagoda_deferred_init(&world->queue, rig->vidmm, &rig->client->payer, &restart_ops, false);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_deferred_prepare(&world->item, &world->nothing));
+	pagoda_deferred_add(&world->queue, &world->item);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_deferred_settle(&world->queue));
+	pagoda_deferred_cancel(&world->queue, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, RESTARTS + 1, world->tries);
+	KUNIT_EXPECT_EQ(test, 0u, world->again);
+}
+
 static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_settles),
 	KUNIT_CASE(deferred_cancels),
 	KUNIT_CASE(deferred_settles_unflushed),
 	KUNIT_CASE(deferred_settles_outdated),
 	KUNIT_CASE(deferred_settles_held_up),
+	KUNIT_CASE(deferred_restarts_slowly),
 	{}
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * For packets with more than one mistake the engine and the CPU executor report the fault reason of
- * the same mistake, the first in the device's order of checks.
+ * the same mistake, the first in the device's order of checks. And what the CPU executor reports
+ * for VRAM that the CPU can't reach.
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -231,12 +232,78 @@ static void reason_notice_test(struct kunit *test)
 	       p.head.flags = cpu_to_le16(VIRTIO_PAGODA_NOTIFY_EVICTION));
 }
 
+/*
+ * A FILL of @pages pages of VRAM from page @page on, while the CPU reaches the first @reached
+ * pages, NOTHING: not even VRAM's start; and the executor's reason.
+ */
+struct reason_reach {
+	u32 reached;
+	u32 page;
+	u32 pages;
+	u32 reason;
+};
+
+#define NOTHING	U32_MAX
+
+static void reason_reach_check(struct pagoda_world *world, const struct reason_reach *reach)
+{
+	const struct virtio_pagoda_fill fill = {
+		.packet.opcode = cpu_to_le16(VIRTIO_PAGODA_OP_FILL),
+		.packet.length = cpu_to_le32(sizeof(fill)),
+		.address = cpu_to_le64(reach->page * PAGE),
+		.size = cpu_to_le64(reach->pages * PAGE),
+		.segment = cpu_to_le32(VRAM),
+	};
+	bool outside = reach->reason == VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	u8 *vram = world->exec.vram;
+
+	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
+	memcpy(world->data, &fill, sizeof(fill));
+	world->buf.write_offset = sizeof(fill);
+	world->exec.vram_size = reach->reached == NOTHING ? 0 : reach->reached * PAGE;
+	world->exec.vram = reach->reached == NOTHING ? NULL : vram;
+	KUNIT_EXPECT_EQ_MSG(world->test, reach->reason, pagoda_world_run_cpu(world, 0).reason,
+			    "%u pages from %u", reach->pages, reach->page);
+	KUNIT_EXPECT_EQ_MSG(world->test, outside ? VIRTIO_PAGODA_FAULT_OUT_OF_RANGE :
+						   VIRTIO_PAGODA_FAULT_NONE,
+			    pagoda_world_run_engine(world, 0).reason,
+			    "%u pages from %u", reach->pages, reach->page);
+	world->exec.vram = vram;
+}
+
+/*
+ * VRAM that the CPU can't reach, but that the device has and fills, is UNREACHABLE for the CPU
+ * executor; addresses outside of VRAM are OUT_OF_RANGE for both, whatever the CPU reaches.
+ */
+static void reason_reach_test(struct kunit *test)
+{
+	static const struct reason_reach reaches[] = {
+		{ 4, 3, 1, VIRTIO_PAGODA_FAULT_NONE },
+		{ 4, 4, 1, VIRTIO_PAGODA_FAULT_UNREACHABLE },
+		{ 4, 3, 2, VIRTIO_PAGODA_FAULT_UNREACHABLE },
+		{ 4, PAGODA_WORLD_VRAM - 1, 1, VIRTIO_PAGODA_FAULT_UNREACHABLE },
+		{ 4, PAGODA_WORLD_VRAM - 1, 2, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE },
+		{ 4, PAGODA_WORLD_VRAM, 1, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE },
+		{ 4, 4, 0, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE },
+		{ 0, 0, 1, VIRTIO_PAGODA_FAULT_UNREACHABLE },
+		{ NOTHING, 0, 1, VIRTIO_PAGODA_FAULT_UNREACHABLE },
+		{ NOTHING, 0, 0, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE },
+		{ NOTHING, PAGODA_WORLD_VRAM, 1, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE },
+	};
+	struct pagoda_world *world = reason_world(test);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(reaches); i++)
+		reason_reach_check(world, &reaches[i]);
+}
+
 static struct kunit_case reason_cases[] = {
 	KUNIT_CASE(reason_head_test),
 	KUNIT_CASE(reason_memory_test),
 	KUNIT_CASE(reason_transfer_test),
 	KUNIT_CASE(reason_runs_test),
 	KUNIT_CASE(reason_notice_test),
+	KUNIT_CASE(reason_reach_test),
 	{ }
 };
 

@@ -66,7 +66,11 @@ static bool queue_helpers_test_lost(void *owner, struct pagoda_submission *submi
 	t->lost_offset = offset;
 	t->lost_error = error;
 	t->late_lost += dma_fence_is_signaled(submission->fence);
-	return false;
+	if (submission->to_blame) {
+		t->nr_blamed++;
+		t->blamed_seqno = submission->seqno;
+	}
+	return t->lost_is_fatal;
 }
 
 static void queue_helpers_test_measured(void *owner, u64 bytes, u64 ns)

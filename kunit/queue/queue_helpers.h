@@ -36,13 +36,19 @@ struct pagoda_queue_test {
 	u64 executed;
 	u32 wrong_bytes;
 
-	/* execute(): error, and where it stops then; lost(): calls, arguments of the last call */
+	/*
+	 * execute(): error, and where it stops then; lost(): what it returns, calls, arguments of
+	 * the last call, calls for a submission that is to blame and number of the last of these
+	 */
 	int cpu_error;
 	u32 cpu_stops_at;
 	u32 nr_lost;
 	u64 lost_seqno;
 	u32 lost_offset;
 	int lost_error;
+	bool lost_is_fatal;
+	u32 nr_blamed;
+	u64 blamed_seqno;
 	u32 late_lost;		/* calls of lost() after the fence signalled */
 
 	/* sums of the arguments of measured() */

@@ -466,6 +466,63 @@ static void recovery_reset_lies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, t->cpu[2][0]);
 }
 
+/* &pagoda_queue_test.adapter_hook: does what RESET_ADAPTER does to the device's queue. */
+static void recovery_lose_all(struct pagoda_queue_test *t)
+{
+	t->fake->reset_error = 0;
+	pagoda_fake_transport_lose(t->fake);
+}
+
+/*
+ * Pushes four submissions, at the second of which the device fails @times times. Expects the device
+ * to be reset as a whole, which loses all submissions but the first, and @nr of the lost ones, the
+ * second or none, to be to blame.
+ */
+static void recovery_blame(struct pagoda_queue_test *t, u32 times, u32 nr)
+{
+	struct kunit *test = t->test;
+	struct dma_fence *fences[4];
+	u32 i;
+
+	t->adapter_error = 0;
+	t->adapter_hook = recovery_lose_all;
+	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_FAULT, 8, times);
+	recovery_push(t, fences, 4);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, i ? -EIO : 0, pagoda_queue_test_wait(fences[i]));
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	KUNIT_EXPECT_EQ(test, 3, t->nr_lost);
+	KUNIT_EXPECT_EQ(test, nr, t->nr_blamed);
+	KUNIT_EXPECT_EQ(test, nr ? 2 : 0, t->blamed_seqno);
+	KUNIT_EXPECT_EQ(test, 0, t->late_lost);
+}
+
+/*
+ * If the device's queue can't be reset after a failure, only the submission that failed is blamed.
+ */
+static void recovery_blames_the_first(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+
+	PAGODA_PROVES(C190);
+	t->fake->reset_error = -EIO;
+	recovery_blame(t, 1, 1);
+}
+
+/*
+ * If the device is reset because a submission is lost without which the device must not continue,
+ * the submissions behind it are given up, but not blamed.
+ */
+static void recovery_blames_nobody(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+
+	PAGODA_PROVES(C190);
+	t->cpu_error = -EFAULT;
+	t->lost_is_fatal = true;
+	recovery_blame(t, 100, 0);
+}
+
 /*
  * pagoda_queue_stop() returns only after the recovery: all fences have signalled, without an error.
  */
@@ -542,6 +599,8 @@ static struct kunit_case recovery_cases[] = {
 	KUNIT_CASE(recovery_late_answers),
 	KUNIT_CASE(recovery_device_gone),
 	KUNIT_CASE_PARAM(recovery_reset_lies, pagoda_recovery_lie_gen_params),
+	KUNIT_CASE(recovery_blames_the_first),
+	KUNIT_CASE(recovery_blames_nobody),
 	KUNIT_CASE(recovery_stop_in_trouble),
 	KUNIT_CASE_SLOW(recovery_storm),
 	KUNIT_CASE(recovery_lockdep_is_content),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * If the device misses a paging operation, and has a mapping that it must not use for that reason,
- * the device is reset, and the rebuild corrects the mapping. A lost copy alone causes no reset.
+ * the device is reset, and the rebuild corrects the mapping. A lost copy alone causes no reset. For
+ * paging behind the lost operation, which the reset loses, no client is banned.
  */
 #include <linux/sizes.h>
 #include "rig/rig.h"
@@ -191,12 +192,53 @@ static void lost_flush(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/*
+ * The paging of another client's allocation is behind a paging buffer with a lost map: the reset
+ * that the lost map makes necessary loses that paging, too, but didn't come from it. The context of
+ * the client isn't banned.
+ */
+static void lost_spares_others(struct kunit *test)
+{
+	struct pagoda_rig *rig = lost_rig(test);
+	struct pagoda_bo *first = lost_in_vram(rig), *behind = lost_in_vram(rig);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, PHYSICAL, VM_VRAM | VM_APERTURE, 0);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_context *context = test_ok(test, pagoda_context_create(vm, 0, 0));
+	struct drm_pagoda_context_state state;
+
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, behind, HERE, 0, PAGES * PAGE_SIZE, 0));
+	lost_begin(rig, first);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	/* The device begins with the buffer only when the paging behind it is in flight, too. */
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_stream_flush(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(behind));
+	pagoda_stream_flush(rig->vidmm);
+	pagoda_rig_settle(rig);
+	rig->fail.times = 0;
+	pagoda_reset_wait(rig->vidmm);
+	pagoda_rig_settle(rig);
+	PAGODA_PROVES(C190);
+	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(first->content.lost));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(behind->content.lost));
+	pagoda_context_state(context, &state);
+	KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_CONTEXT_RESET, state.state);
+	pagoda_context_destroy(context);
+	vmt_drop(vm);
+	pagoda_rig_close(first);
+	pagoda_rig_close(behind);
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case lost_cases[] = {
 	KUNIT_CASE(lost_copy),
 	KUNIT_CASE(lost_unmap),
 	KUNIT_CASE(lost_map),
 	KUNIT_CASE(lost_root),
 	KUNIT_CASE(lost_flush),
+	KUNIT_CASE(lost_spares_others),
 	{}
 };
 

@@ -4,8 +4,11 @@
  * queued jobs still find the content; refused by other calls; not accessible by CPU mappings or, if
  * private to a VM, by its jobs. And priorities, which order the other allocations.
  */
+#include <kunit/static_stub.h>
 #include <linux/sizes.h>
+#include <drm/drm_syncobj.h>
 #include "rig/map.h"
+#include "rig/spy.h"
 #include "offer_helpers.h"
 
 #define HERE		SZ_4M
@@ -261,6 +264,120 @@ static void offer_refused(struct kunit *test)
 	close_all(bos, 2);
 }
 
+/* ---- VM_BIND at the same time ---------------------------------------------------------- */
+
+/*
+ * A VM_BIND of @bo, which waits for point 1 of @in: @job until offer_bind_run() has submitted it;
+ * @ret: VM_BIND's result.
+ */
+struct offer_bind {
+	struct submit_client *client;
+	struct drm_syncobj *in;
+	struct pagoda_bind_job *job;
+	struct pagoda_worker worker;
+	int ret;
+};
+
+/* The VM_BIND of offer_meets(): a static stub gets only the arguments of the replaced function. */
+static struct offer_bind *offer_bind_now;
+
+static void offer_bind_make(struct offer_bind *bind, struct submit_client *client,
+			    struct pagoda_bo *bo)
+{
+	struct kunit *test = client->rig->test;
+
+	*bind = (struct offer_bind) { .client = client, .in = submit_syncobj(test) };
+	bind->job = pagoda_bind_job_create(1);
+	KUNIT_ASSERT_NOT_NULL(test, bind->job);
+	bind->job->binds[0] = (struct pagoda_bind) {
+		.type = DRM_PAGODA_BIND_MAP, .bo = bo, .address = HERE,
+		.size = pagoda_bo_gem(bo)->size,
+	};
+	drm_gem_object_get(pagoda_bo_gem(bo));
+	drm_syncobj_get(bind->in);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_syncs_add(&bind->job->syncs, bind->in, 1, NULL));
+	bind->job->syncs.list[0].signal = false;
+}
+
+static int offer_bind_run(void *arg)
+{
+	struct offer_bind *bind = arg;
+	struct dma_fence *fence;
+
+	bind->ret = pagoda_vm_bind_job(bind->client->vm, bind->job, &fence);
+	dma_fence_put(fence);
+	pagoda_bind_job_put(bind->job);
+	return 0;
+}
+
+/*
+ * Replaces the first pagoda_offer_check_work(): queues the VM_BIND just after OFFER's first look.
+ */
+static int offer_meets(const struct pagoda_bo *bo)
+{
+	struct offer_bind *bind = offer_bind_now;
+	struct kunit *test = bind->client->rig->test;
+	int ret;
+
+	kunit_deactivate_static_stub(test, pagoda_offer_check_work);
+	ret = pagoda_offer_check_work(bo);
+	bind->worker = (struct pagoda_worker) { .run = offer_bind_run, .arg = bind };
+	pagoda_worker_start(test, &bind->worker);
+	pagoda_worker_end(test, &bind->worker);
+	return ret;
+}
+
+/*
+ * A VM_BIND that is queued between OFFER's checks and its marks keeps the allocation from being
+ * offered, until the VM_BIND is done.
+ */
+static void offer_meets_a_bind(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 2, CPU, EITHER, 0);
+	struct offer_bind bind;
+
+	offer_bind_make(&bind, client, bo);
+	offer_bind_now = &bind;
+	kunit_activate_static_stub(test, pagoda_offer_check_work, offer_meets);
+	KUNIT_EXPECT_EQ(test, -EBUSY, offer(rig, bo, DRM_PAGODA_OFFER_LOW));
+	KUNIT_EXPECT_EQ(test, 0, bind.ret);
+	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_offered(bo));
+	submit_signal(client, bind.in, 1);
+	pagoda_deferred_again(&client->vm->queue);
+	flush_delayed_work(&client->vm->queue.work);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&bo->wish.waits));
+	KUNIT_EXPECT_EQ(test, 0, offer(rig, bo, DRM_PAGODA_OFFER_LOW));
+	submit_close(client, bo);
+	submit_client_end(client);
+}
+
+/*
+ * An allocation that was offered after VM_BIND looked it up isn't mapped (-ENODATA), at once or
+ * later, and the refused VM_BIND doesn't count as one that waits.
+ */
+static void offer_comes_before_a_bind(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 2, CPU, EITHER, 0);
+	struct offer_bind bind;
+
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, bo, DRM_PAGODA_OFFER_LOW));
+	offer_bind_make(&bind, client, bo);
+	offer_bind_run(&bind);
+	PAGODA_PROVES(C171);
+	KUNIT_EXPECT_EQ(test, -ENODATA, bind.ret);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&bo->wish.waits));
+	KUNIT_EXPECT_EQ(test, -ENODATA, submit_map(client, bo, HERE));
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, bo));
+	/* The addresses are free, and the VM isn't broken. */
+	KUNIT_EXPECT_EQ(test, 0, submit_map(client, bo, HERE));
+	submit_close(client, bo);
+	submit_client_end(client);
+}
+
 /* ---- Mappings ------------------------------------------------------------------------ */
 
 /*
@@ -347,6 +464,8 @@ static struct kunit_case offer_cases[] = {
 	KUNIT_CASE_PARAM(priority_order, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(offer_waits_for_jobs, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(offer_refused, pagoda_rig_mmu_modes),
+	KUNIT_CASE(offer_meets_a_bind),
+	KUNIT_CASE(offer_comes_before_a_bind),
 	KUNIT_CASE_PARAM(offer_ends_mappings, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(offer_private, pagoda_rig_modes),
 	{ }

@@ -356,6 +356,26 @@ static void resident_made_again(struct kunit *test)
 }
 
 /*
+ * MAKE_RESIDENT has something left to do for an allocation that was released: to count it as wanted
+ * again, but only when nothing of the list can fail any more.
+ */
+static void resident_made_of_released(struct kunit *test)
+{
+	struct resident_model m = resident_model(test);
+	struct pagoda_bo *bo = m.bos[0];
+
+	resident_make(&m);
+	WRITE_ONCE(bo->wish.released, true);
+	pagoda_wish_changed(bo);
+	KUNIT_EXPECT_FALSE(test, resident_is_made(&m, true));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(bo->wish.released));
+	resident_make(&m);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(bo->wish.released));
+	KUNIT_EXPECT_TRUE(test, resident_is_made(&m, true));
+	resident_model_end(&m);
+}
+
+/*
  * An allocation that prefers VRAM and is in the aperture counts as resident, but MAKE_RESIDENT
  * still has to bring it to VRAM.
  */
@@ -532,6 +552,7 @@ static struct kunit_case resident_cases[] = {
 	KUNIT_CASE(resident_stays_for_others),
 	KUNIT_CASE(resident_tells_who_leaves),
 	KUNIT_CASE(resident_made_again),
+	KUNIT_CASE(resident_made_of_released),
 	KUNIT_CASE(resident_made_elsewhere),
 	KUNIT_CASE_PARAM(resident_when_executed, pagoda_rig_modes),
 	KUNIT_CASE(resident_while_executed),

@@ -257,7 +257,10 @@ int pagoda_rig_place(struct pagoda_bo *bo, const struct ttm_place *place, bool n
 int pagoda_rig_to_vram(struct pagoda_bo *bo);
 int pagoda_rig_to_system(struct pagoda_bo *bo);
 int pagoda_rig_to_aperture(struct pagoda_bo *bo, bool address);
-/* Call pagoda_residency_make(), pagoda_residency_evict() or pagoda_reclaim() in a section. */
+/*
+ * Call pagoda_residency_make() and then pagoda_residency_note(), pagoda_residency_evict(), or
+ * pagoda_reclaim(), in a section.
+ */
 int pagoda_rig_make_resident(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
 			     struct dma_fence **fence, u64 *trim);
 int pagoda_rig_evict(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,

@@ -171,6 +171,8 @@ int pagoda_rig_make_resident(struct pagoda_rig *rig, struct pagoda_bo **bos, u32
 
 	pagoda_enter_anyway(rig->vidmm);
 	ret = pagoda_residency_make(rig->vidmm, bos, count, fence, trim);
+	if (!ret)
+		pagoda_residency_note(bos, count);
 	pagoda_leave(rig->vidmm);
 	return ret;
 }

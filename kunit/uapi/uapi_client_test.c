@@ -3,6 +3,7 @@
  * Clients that act as user programs do: run jobs, wait for fences, make an allocation resident,
  * evict, offer and reclaim it, prefer segments, leave objects behind, lose the driver.
  */
+#include <kunit/static_stub.h>
 #include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/kthread.h>
@@ -88,6 +89,64 @@ static void client_evicts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_EVICT, handle));
 	uapi_must(client, DRM_IOCTL_PAGODA_ALLOCATION_WAIT, &wait);
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_NOT_RESIDENT, uapi_residency(client, handle));
+	uapi_close(client);
+}
+
+static int client_validates_without_memory(struct pagoda_client *client, struct dma_fence **fence)
+{
+	return -ENOMEM;
+}
+
+static int client_validates_until_a_signal(struct pagoda_client *client, struct dma_fence **fence)
+{
+	return -EINTR;
+}
+
+/*
+ * A MAKE_RESIDENT that fails after it has moved the allocation, because mappings can't be made
+ * valid or a signal came, leaves the allocation not resident.
+ */
+static void client_fails_as_a_whole(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	u32 handle = uapi_allocate(client, UAPI_ANYWHERE);
+	struct pagoda_bo *bo = pagoda_bo_lookup(client->file, handle);
+
+	KUNIT_ASSERT_NOT_NULL(test, bo);
+	kunit_activate_static_stub(test, pagoda_client_validate, client_validates_without_memory);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, client_move(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, handle));
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_NOT_RESIDENT, uapi_residency(client, handle));
+	kunit_activate_static_stub(test, pagoda_client_validate, client_validates_until_a_signal);
+	KUNIT_EXPECT_EQ(test, -EINTR, client_move(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, handle));
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_NOT_RESIDENT, uapi_residency(client, handle));
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(bo->wish.resident));
+	kunit_deactivate_static_stub(test, pagoda_client_validate);
+	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, handle));
+	KUNIT_EXPECT_NE(test, DRM_PAGODA_NOT_RESIDENT, uapi_residency(client, handle));
+	pagoda_bo_put(bo);
+	uapi_close(client);
+}
+
+static int client_joins_no_others(struct pagoda_bo **bos, u32 count, struct dma_fence **fence)
+{
+	return -ENOMEM;
+}
+
+/*
+ * Without memory for a fence that also waits for other devices, MAKE_RESIDENT and EVICT, which have
+ * had their effect by then, succeed.
+ */
+static void client_waits_for_others(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	u32 handle = uapi_allocate(client, UAPI_ANYWHERE);
+
+	kunit_activate_static_stub(test, pagoda_residency_and_others, client_joins_no_others);
+	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, handle));
+	KUNIT_EXPECT_NE(test, DRM_PAGODA_NOT_RESIDENT, uapi_residency(client, handle));
+	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_EVICT, handle));
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_NOT_RESIDENT, uapi_residency(client, handle));
+	kunit_deactivate_static_stub(test, pagoda_residency_and_others);
 	uapi_close(client);
 }
 
@@ -254,6 +313,8 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(client_runs_a_job),
 	KUNIT_CASE(client_hears_of_a_signal),
 	KUNIT_CASE(client_evicts),
+	KUNIT_CASE(client_fails_as_a_whole),
+	KUNIT_CASE(client_waits_for_others),
 	KUNIT_CASE(client_reclaims_blindly),
 	KUNIT_CASE(client_prefers),
 	KUNIT_CASE(client_leaves_nothing),

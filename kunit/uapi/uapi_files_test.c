@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Files in debugfs: inject, the software GPU's rules of misbehaviour; recording and journal_raw. */
+#include <linux/device.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include "../drivers/vgpu/vgpu.h"
 #include "rig/command.h"
 #include "vidmm/stream/recording.h"
 #include "uapi_helpers.h"
@@ -86,6 +88,34 @@ static void files_inject_order(struct kunit *test)
 		files_inject(client, "clear");
 	}
 	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, false, INJECT, "action=drop nth=0"));
+	uapi_close(client);
+}
+
+/* Returns the software GPU of the client's device; skips the test if that is another GPU. */
+static struct pagoda_vgpu *files_vgpu(struct uapi_client *client)
+{
+	struct device *parent = uapi_drm(client)->dev->parent;
+
+	if (!parent || strcmp(dev_name(parent), PAGODA_VGPU_NAME))
+		kunit_skip(client->test, "the first Pagoda device isn't the software GPU");
+	return dev_get_drvdata(parent);
+}
+
+/*
+ * While the device hasn't begun with a reset or failure that was asked for, another one is refused
+ * and doesn't replace the first.
+ */
+static void files_inject_is_busy(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_vgpu *vgpu = files_vgpu(client);
+	/* A value that the device ignores: no thread of the device is woken for it here. */
+	const enum pagoda_vgpu_trouble first = PAGODA_VGPU_BREAKS + 1;
+
+	KUNIT_ASSERT_EQ(test, PAGODA_VGPU_WORKS, cmpxchg(&vgpu->trouble, PAGODA_VGPU_WORKS, first));
+	KUNIT_ASSERT_EQ(test, -EBUSY, uapi_write(client, false, INJECT, "action=reset"));
+	KUNIT_ASSERT_EQ(test, -EBUSY, uapi_write(client, false, INJECT, "action=break"));
+	KUNIT_EXPECT_EQ(test, first, cmpxchg(&vgpu->trouble, first, PAGODA_VGPU_WORKS));
 	uapi_close(client);
 }
 
@@ -218,6 +248,7 @@ static void files_journal_without_memory(struct kunit *test)
 static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_inject_actions),
 	KUNIT_CASE(files_inject_order),
+	KUNIT_CASE(files_inject_is_busy),
 	KUNIT_CASE_SLOW(files_inject_drops),
 	KUNIT_CASE_SLOW(files_inject_hangs),
 	KUNIT_CASE(files_record),

@@ -107,8 +107,6 @@ struct pagoda_reset_note {
  *	or %PAGODA_RESET_KEEPS_NOTHING
  * @dead: The device is never used again
  * @stopped: The hardware is being removed: the device isn't reset any more
- * @blaming: The next paging submission that is given up broke the device (C190); cleared by the
- *	paging queue without @lock
  * @counted: Number of resets that user space is told of, without sleeps; also read without @lock
  * @times: Jiffies of the last resets that count for %PAGODA_RESET_LIMIT, a ring
  * @nr_times: Number of resets that count for %PAGODA_RESET_LIMIT
@@ -135,7 +133,6 @@ struct pagoda_reset {
 	u64 kept_epoch;
 	bool dead;
 	bool stopped;
-	bool blaming;
 	atomic64_t counted;
 	unsigned long times[PAGODA_RESET_LIMIT];
 	u32 nr_times;

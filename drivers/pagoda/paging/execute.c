@@ -107,8 +107,8 @@ static int cpu_error(u32 reason)
  * Stops at the first packet that is refused. That packet has had no effect, unless it overwrote the
  * page tables of its own addresses. Sets @exec->reason to 0 if all packets were executed, else to
  * the fault reason that the device would have reported; or, if only the CPU can't execute the
- * packet, to UNREACHABLE, OUT_OF_RANGE, BAD_TABLE or UNSUPPORTED. Values of monitored fences are
- * written; to wake their waiters is up to the caller.
+ * packet, to UNREACHABLE, BAD_TABLE or UNSUPPORTED. Values of monitored fences are written; to wake
+ * their waiters is up to the caller.
  *
  * Context: as the callbacks of @exec allow. The caller excludes other calls with @exec, and
  * other writers of the memory that the packets name.

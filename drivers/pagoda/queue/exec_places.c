@@ -276,16 +276,20 @@ void pagoda_places_add(struct pagoda_engine_job *job)
 }
 
 /*
- * Frees the place of a job that has ended, executed or not; if the job still waits for a place,
- * ends the wait. Caller holds flight.lock.
+ * Frees the place of a job that has ended, executed or not. A job that waits for a place doesn't
+ * end: the scheduler runs the job only after turn_come(), and frees a job that wasn't run only when
+ * the job's context is destroyed, after pagoda_places_leave(), and from then on no job of the
+ * context begins to wait. Caller holds flight.lock.
  */
 void pagoda_places_remove(struct pagoda_engine_job *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
 
 	lockdep_assert_held(&engine->flight.lock);
-	if (job->context->next == job)
+	if (WARN_ON_ONCE(job->context->next == job)) {
+		asking_leave(job->context);
 		turn_come(job);
+	}
 	job_has_place(job);
 	if (!list_empty(&job->placed)) {
 		list_del_init(&job->placed);

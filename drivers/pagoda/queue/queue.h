@@ -73,6 +73,8 @@ struct pagoda_transport;
  * @operations: Operations in the buffer, for traces; set by the builder's caller before push
  * @moved: Bytes of content that the operations move; set by the builder's caller before push
  * @owner: For the caller's use in &struct pagoda_queue_ops
+ * @to_blame: Set by the queue, for &pagoda_queue_ops.lost: the device failed at this submission,
+ *	and after that the device's queue couldn't be reset
  * @fence: After arm: signals when the submission is finished; the submission's reference, so users
  *	of the fence take their own
  * @id: After arm: one more than that of the submission armed before, of any line
@@ -89,6 +91,7 @@ struct pagoda_submission {
 	u32 operations;
 	u64 moved;
 	void *owner;
+	bool to_blame;
 	struct dma_fence *fence;
 	u64 id;
 	u64 seqno;

@@ -253,6 +253,24 @@ int pagoda_queue_escalate(struct pagoda_queue *queue)
 }
 
 /*
+ * Called after a reset of the whole device because the device's queue couldn't be reset: marks the
+ * job at which the device failed as the one to blame, the first job in flight. A job that the
+ * device never got, or that had nothing left to execute, broke nothing; jobs behind it are only
+ * given up. A reset for another reason is the fault of no job that it gives up: a lost job that
+ * left wrong mappings is reported before the reset.
+ */
+static void queue_blame(struct pagoda_queue *queue)
+{
+	struct pagoda_paging_job *job;
+
+	spin_lock_irq(&queue->flight.lock);
+	job = pagoda_queue_first(queue);
+	if (job && job->core.sent_before && !job->finished)
+		job->base.to_blame = true;
+	spin_unlock_irq(&queue->flight.lock);
+}
+
+/*
  * Executes on the CPU, or gives up, the first jobs in flight, up to the first that the device is to
  * get, maybe empty. The caller resumes the queue, which is held if the whole device was reset. Runs
  * in recover_wq.
@@ -297,6 +315,7 @@ static void queue_recover(struct pagoda_queue *queue)
 {
 	struct pagoda_transport *transport = queue->flight.transport;
 	struct pagoda_reset_result result = {};
+	bool blame = false;
 	int ret;
 
 	pagoda_queue_hold(queue, false);
@@ -315,9 +334,11 @@ static void queue_recover(struct pagoda_queue *queue)
 				     result.seqno + 1, result.offset);
 	} else {
 		dev_err_ratelimited(queue->args.dev, "paging queue can't be reset (%d)\n", ret);
-		pagoda_queue_escalate(queue);
+		blame = !pagoda_queue_escalate(queue);
 	}
 	pagoda_flight_retire(&queue->flight);
+	if (blame)
+		queue_blame(queue);
 	pagoda_queue_run_cpu(queue);
 	pagoda_queue_resume(queue);
 }

@@ -264,6 +264,7 @@ static int job_prepare(struct pagoda_line *line, struct pagoda_paging_job *job)
 	base->operations = 0;
 	base->moved = 0;
 	base->owner = NULL;
+	base->to_blame = false;
 	base->fence = NULL;
 	base->id = 0;
 	base->seqno = 0;

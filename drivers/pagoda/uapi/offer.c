@@ -12,7 +12,6 @@
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/residency/residency.h"
-#include "vidmm/stream/stream.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
@@ -90,7 +89,7 @@ static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *li
 		   bool all, struct dma_fence **fence)
 {
 	struct pagoda_vidmm *vidmm = list->bos[0]->vidmm;
-	u32 tries = 0, i;
+	u32 tries = 0;
 	int ret;
 
 	do {
@@ -103,16 +102,9 @@ static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *li
 		pagoda_leave(vidmm);
 	} while (pagoda_room_await(fence, &ret) ||
 		 pagoda_room_again(vidmm, client, &tries, &ret));
-	if (ret || !pagoda_residency_and_others(list->bos, list->count, fence))
-		return ret;
-	/*
-	 * Without memory to have @fence also wait for other devices, wait here for all kernel
-	 * fences: the offers have ended, so that the call must not fail any more.
-	 */
-	for (i = 0; i < list->count; i++)
-		pagoda_stream_wait_resv(vidmm, pagoda_bo_gem(list->bos[i])->resv,
-					DMA_RESV_USAGE_KERNEL);
-	return 0;
+	if (!ret)
+		pagoda_residency_with_others(list->bos, list->count, fence);
+	return ret;
 }
 
 /*

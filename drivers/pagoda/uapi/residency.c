@@ -43,8 +43,8 @@ static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_m
 /*
  * Makes the allocations of @list, which were looked up, resident, in a section. Unless nothing is
  * left to do, sets *@fence and *@trim as pagoda_residency_make() does: the fence of the paging, or
- * with -EINPROGRESS the fence to wait for first, and the bytes that can't fit. Returns 0 or a
- * negative errno.
+ * with -EINPROGRESS the fence to wait for first, and the bytes that can't fit. Returns 0; or a
+ * negative errno, and no allocation counts as resident that didn't before.
  */
 static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list *list,
 			     struct dma_fence **fence, u64 *trim)
@@ -58,6 +58,8 @@ static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list
 		ret = pagoda_residency_make(vidmm, list->bos, list->count, fence, trim);
 		if (!ret)
 			ret = pagoda_client_validate(client, fence);
+		if (!ret)
+			pagoda_residency_note(list->bos, list->count);
 	}
 	pagoda_leave(vidmm);
 	return ret;
@@ -89,7 +91,9 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 		ret = make_resident_try(client, list, fence, trim);
 	} while (pagoda_room_await(fence, &ret) ||
 		 pagoda_room_again(vidmm, client, &tries, &ret));
-	return ret ?: pagoda_residency_and_others(list->bos, list->count, fence);
+	if (!ret)
+		pagoda_residency_with_others(list->bos, list->count, fence);
+	return ret;
 }
 
 static int evict(struct drm_device *drm, struct pagoda_bo_list *list, struct dma_fence **fence)
@@ -101,7 +105,9 @@ static int evict(struct drm_device *drm, struct pagoda_bo_list *list, struct dma
 		return ret;
 	ret = pagoda_residency_evict(vidmm, list->bos, list->count, fence);
 	pagoda_leave(vidmm);
-	return ret ?: pagoda_residency_and_others(list->bos, list->count, fence);
+	if (!ret)
+		pagoda_residency_with_others(list->bos, list->count, fence);
+	return ret;
 }
 
 int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_file *file)

@@ -12,8 +12,8 @@
  *
  * Each function returns %VIRTIO_PAGODA_FAULT_NONE, or, with nothing written, the fault reason with
  * which the device would refuse the packet; or, if only the executor can't do what the packet asks
- * for, UNREACHABLE, OUT_OF_RANGE (VRAM), BAD_TABLE (page tables) or UNSUPPORTED. A packet that
- * overwrites the page tables of its own addresses may be refused halfway, as on the device.
+ * for, UNREACHABLE, BAD_TABLE (page tables) or UNSUPPORTED. A packet that overwrites the page
+ * tables of its own addresses may be refused halfway, as on the device.
  * Context: as the callbacks of &struct pagoda_cpu_executor allow.
  */
 #ifndef PAGODA_PAGING_CPU_H

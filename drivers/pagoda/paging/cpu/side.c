@@ -23,15 +23,22 @@ bool pagoda_cpu_tracking_is_valid(const struct pagoda_cpu_executor *exec, u32 fl
 }
 
 /*
- * Checks that a range of VRAM isn't empty and that the CPU can reach the range. Returns a fault
- * reason or 0.
+ * Checks that a range isn't empty, that it is in VRAM, and that the CPU can reach the range.
+ * Without @exec->limits, what the CPU can't reach of VRAM counts as outside of VRAM, unless the CPU
+ * reaches none of VRAM. Returns VIRTIO_PAGODA_FAULT_NONE, OUT_OF_RANGE, as the device would, or
+ * UNREACHABLE.
  */
 u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size)
 {
-	if (!exec->vram)
-		return VIRTIO_PAGODA_FAULT_UNREACHABLE;
-	return size && pagoda_within(address, size, exec->vram_size) ?
-	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	u64 reached = exec->vram ? exec->vram_size : 0;
+	u64 end = exec->vram ? reached : U64_MAX;
+
+	if (exec->limits)
+		end = exec->limits->vram_size;
+	if (!size || !pagoda_within(address, size, end))
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	return pagoda_within(address, size, reached) ? VIRTIO_PAGODA_FAULT_NONE :
+						       VIRTIO_PAGODA_FAULT_UNREACHABLE;
 }
 
 /*

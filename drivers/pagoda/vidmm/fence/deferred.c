@@ -240,7 +240,12 @@ static bool deferred_run(struct pagoda_deferred *queue)
 		if (!error) {
 			pagoda_payer_run(queue->payer, deferred_turn, &turn);
 			error = turn.error;
-			if (error == -EAGAIN)
+			/*
+			 * A hurried queue doesn't ask &pagoda_deferred_ops.ready whether the item
+			 * may be submitted again: without a pause this run might never end.
+			 */
+			if (error == -EAGAIN ||
+			    (error == -ERESTART && READ_ONCE(queue->hurried)))
 				return true;
 			if (error == -ERESTART)
 				continue;

@@ -116,9 +116,10 @@ struct pagoda_deferred_item {
  *	signals, because the work is done in order. Any context. NULL = no fence is
  * @make: Submits an item; all that the item waits for exists. Calls pagoda_syncs_signal() with the
  *	fence of the work and returns 0; or returns -EAGAIN to be called again after a delay;
- *	-ERESTART to be called when @ready returns true again; or another negative errno: then the
- *	queue signals &pagoda_deferred_item.syncs with this error. Process context, in a section,
- *	without locks but &pagoda_payer.lock
+ *	-ERESTART to be called when @ready returns true again, or, while the queue is hurried,
+ *	after a delay; or another negative errno: then the queue signals
+ *	&pagoda_deferred_item.syncs with this error. Process context, in a section, without locks
+ *	but &pagoda_payer.lock
  * @put: Frees an item that isn't used any more
  */
 struct pagoda_deferred_ops {
@@ -149,8 +150,9 @@ struct pagoda_deferred_ops {
  *	worker only
  * @callback: Callback on @fence
  * @work: Worker: submits items; runs again after @patience if &pagoda_deferred_ops.make returned
- *	-EAGAIN, no section could be entered, or the client has too much paging in flight
- * @patience: Jiffies until @work runs again in these three cases; used by the worker only
+ *	-EAGAIN, or -ERESTART while the queue is hurried, no section could be entered, or the
+ *	client has too much paging in flight
+ * @patience: Jiffies until @work runs again in these cases; used by the worker only
  * @runs: Number of runs that the worker began; written by the worker
  * @held_up: Value of @runs when the worker last found that the next item waits for a point that
  *	doesn't exist or a value that wasn't reached; 0 = there is no such point or value; written

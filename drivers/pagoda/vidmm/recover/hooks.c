@@ -165,7 +165,10 @@ static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *pac
 static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, int error)
 {
 	struct pagoda_vidmm *vidmm = owner;
-	struct stream_loss loss = { .vidmm = vidmm, .aborts = pagoda_reset_aborts(vidmm) };
+	struct stream_loss loss = {
+		.vidmm = vidmm,
+		.aborts = pagoda_reset_aborts(vidmm, sub->to_blame),
+	};
 
 	pagoda_paging_walk(sub->data, sub->built, offset, stream_lost_packet, &loss);
 	pagoda_journal_lost(vidmm->journal, sub->seqno, offset, error);

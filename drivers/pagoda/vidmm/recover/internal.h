@@ -37,7 +37,7 @@ struct pagoda_coredump {
 int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons);
 bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed);
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error);
-u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm);
+u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm, bool to_blame);
 
 /* coredump.c: make a coredump of a failed job or paging buffer, or of a reset */
 void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report);

@@ -58,20 +58,14 @@ static bool reset_is_sleep(u32 reasons)
 
 /*
  * Returns the PAGODA_ABORTED_* bits for allocations of a paging submission that is given up: 0 if
- * no reset is the cause; else PAGODA_ABORTED_BY_RESET, with PAGODA_ABORTED_TO_BLAME at the first
- * call after a reset that paging caused: that submission broke the device. Called by the paging
- * queue only, one call at a time.
+ * no reset is the cause; else PAGODA_ABORTED_BY_RESET, with PAGODA_ABORTED_TO_BLAME if @to_blame:
+ * that submission broke the device. Called by the paging queue only.
  */
-u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
+u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm, bool to_blame)
 {
-	struct pagoda_reset *reset = vidmm->reset;
-
 	if (!pagoda_reset_is_pending(vidmm))
 		return 0;
-	if (!reset->blaming)
-		return PAGODA_ABORTED_BY_RESET;
-	reset->blaming = false;
-	return PAGODA_ABORTED_BY_RESET | PAGODA_ABORTED_TO_BLAME;
+	return PAGODA_ABORTED_BY_RESET | (to_blame ? PAGODA_ABORTED_TO_BLAME : 0);
 }
 
 /*
@@ -184,7 +178,6 @@ static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 	bool sleep = reset_is_sleep(reasons);
 
 	lockdep_assert_held(&reset->lock);
-	reset->blaming = reasons & BIT(PAGODA_RESET_PAGING);
 	WRITE_ONCE(reset->pending, true);
 	if (sleep) {
 		/*
@@ -339,7 +332,6 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 	note->rebuilt_ns = reset->dead ? 0 : ktime_get_ns();
 	note->given_up = stats.given_up;
 	note->lost = lost;
-	reset->blaming = false;
 	WRITE_ONCE(reset->pending, false);
 	reset_show(reset);
 	reset_release(vidmm);

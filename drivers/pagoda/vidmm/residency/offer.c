@@ -6,6 +6,8 @@
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
 #include "core/core.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
@@ -25,6 +27,17 @@ static bool offer_is_queued(const struct pagoda_bo *bo)
 	return bo->vm.private_to && atomic_read(&bo->vm.private_to->queued);
 }
 
+/* Returns 0; or -EBUSY if accepted work that still waits will map or use the allocation. */
+VISIBLE_IF_KUNIT int pagoda_offer_check_work(const struct pagoda_bo *bo)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_offer_check_work, bo);
+	if (atomic_read(&bo->wish.waits))
+		return offer_refuse(bo, "will be mapped", -EBUSY);
+	if (atomic_read(&bo->wish.queued) || offer_is_queued(bo))
+		return offer_refuse(bo, "is used by what waits", -EBUSY);
+	return 0;
+}
+
 /*
  * Returns 0 if an allocation may be offered; -EALREADY if it is offered already; -EPERM if it is
  * imported, exported or has a global name; -EBUSY if accepted work that still waits will map or use
@@ -37,11 +50,7 @@ static int offer_check(const struct pagoda_bo *bo)
 	/* A global name (GEM_FLINK) counts as sharing: it lasts as long as there is a handle. */
 	if (bo->share.imported || bo->share.exported || READ_ONCE(bo->ttm.base.name))
 		return offer_refuse(bo, "is shared", -EPERM);
-	if (atomic_read(&bo->wish.waits))
-		return offer_refuse(bo, "will be mapped", -EBUSY);
-	if (atomic_read(&bo->wish.queued) || offer_is_queued(bo))
-		return offer_refuse(bo, "is used by what waits", -EBUSY);
-	return 0;
+	return pagoda_offer_check_work(bo);
 }
 
 static enum pagoda_offer offer_rank(const struct pagoda_bo *bo, u32 priority)
@@ -72,8 +81,9 @@ struct offer_list {
 };
 
 /*
- * Marks all allocations of the list as offered; or none, and returns -EBUSY, if a deferred job or a
- * MAKE_RESIDENT request that was accepted after offer_check() needs one of them.
+ * Marks all allocations of the list as offered; or none, and returns -EBUSY, if a deferred job, a
+ * MAKE_RESIDENT request or a queued VM_BIND that was accepted after offer_check() needs one of
+ * them.
  */
 static int offer_mark_all(const struct offer_list *list)
 {
@@ -83,13 +93,12 @@ static int offer_mark_all(const struct offer_list *list)
 	for (i = 0; i < list->count; i++)
 		WRITE_ONCE(list->bos[i]->offer.rank, offer_rank(list->bos[i], list->priority));
 	/*
-	 * The marks come before the look for accepted work: this barrier pairs with that in
-	 * pagoda_offer_prevent().
+	 * The marks come before the look for accepted work: this barrier pairs with those in
+	 * pagoda_offer_prevent() and job_queue().
 	 */
 	smp_mb();
 	for (i = 0; i < list->count && !ret; i++)
-		if (atomic_read(&list->bos[i]->wish.queued) || offer_is_queued(list->bos[i]))
-			ret = offer_refuse(list->bos[i], "is used by what waits", -EBUSY);
+		ret = pagoda_offer_check_work(list->bos[i]);
 	for (i = 0; i < list->count && ret; i++)
 		WRITE_ONCE(list->bos[i]->offer.rank, PAGODA_OFFER_NONE);
 	for (i = 0; i < list->count; i++)

@@ -15,6 +15,7 @@
  */
 #include <linux/dma-fence-unwrap.h>
 #include <drm/drm_exec.h>
+#include <kunit/static_stub.h>
 #include "core/core.h"
 #include "core/life.h"
 #include "queue/queue.h"
@@ -166,9 +167,10 @@ static int residency_process(struct residency_list *list)
 }
 
 /*
- * Notes all allocations of a list as resident, after residency_process(); or as evicted, moved or
- * not, but for those on a client's residency list. Can't fail. Returns a reference to the fence
- * behind the paging of the list; NULL if no paging is under way.
+ * Notes all allocations of a list that residency_process() evicted as evicted, moved or not, but
+ * for those on a client's residency list; allocations that were brought in count as used now in
+ * TTM's LRU lists. Can't fail. Returns a reference to the fence behind the paging of the list; NULL
+ * if no paging is under way.
  */
 static struct dma_fence *residency_commit(struct residency_list *list)
 {
@@ -178,8 +180,8 @@ static struct dma_fence *residency_commit(struct residency_list *list)
 	for (i = 0; i < list->count; i++) {
 		struct pagoda_bo *bo = list->bos[i];
 
-		if (list->resident || !atomic_read(&bo->wish.required))
-			pagoda_bo_set_resident(bo, list->resident);
+		if (!list->resident && !atomic_read(&bo->wish.required))
+			pagoda_bo_set_resident(bo, false);
 		fence = pagoda_residency_later(list->vidmm, fence, bo->ttm.base.resv);
 		if (list->resident)
 			ttm_bo_move_to_lru_tail_unlocked(&bo->ttm);
@@ -254,8 +256,9 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * @bytes_to_trim: Out: bytes of the list that don't fit, whatever leaves, or that don't fit before
  *	jobs have ended; if not 0, nothing is moved
  *
- * On failure no allocation becomes resident that wasn't resident before, although some allocations
- * may have been moved or evicted.
+ * Doesn't note the allocations as resident: the caller does so with pagoda_residency_note(), when
+ * nothing is left that the request may fail for. On failure some allocations may have been moved or
+ * evicted.
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for other threads
  * that have allocations locked, and for jobs with a place of an engine that use an allocation of
@@ -279,6 +282,26 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
 
 	*fence = NULL;
 	return ret ?: residency_run(&list, fence);
+}
+
+/**
+ * pagoda_residency_note() - Note a list as resident, after pagoda_residency_make()
+ * @bos: Allocations; references held
+ * @count: Number of allocations
+ *
+ * The last step of a request: can't fail.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_residency_note(struct pagoda_bo **bos, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		dma_resv_lock(bos[i]->ttm.base.resv, NULL);
+		pagoda_bo_set_resident(bos[i], true);
+		dma_resv_unlock(bos[i]->ttm.base.resv);
+	}
 }
 
 /**
@@ -376,6 +399,7 @@ int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fe
 	int ret = 0;
 	u32 i;
 
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_residency_and_others, bos, count, fence);
 	for (i = 0; i < count && !ret; i++) {
 		dma_resv_iter_begin(&cursor, bos[i]->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 		dma_resv_for_each_fence_unlocked(&cursor, other) {
@@ -388,6 +412,29 @@ int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fe
 		dma_resv_iter_end(&cursor);
 	}
 	return ret;
+}
+
+/**
+ * pagoda_residency_with_others() - As pagoda_residency_and_others(), but can't fail
+ * @bos: Allocations; references held
+ * @count: Number of allocations
+ * @fence: As for pagoda_residency_and_others()
+ *
+ * For a call that has had its effect. Without memory to have *@fence also wait for other devices,
+ * waits here for all kernel fences of the allocations.
+ *
+ * Context: May allocate; sleeps, as long as paging and other devices need. Outside of sections and
+ * reservations.
+ */
+void pagoda_residency_with_others(struct pagoda_bo **bos, u32 count, struct dma_fence **fence)
+{
+	u32 i;
+
+	if (!pagoda_residency_and_others(bos, count, fence))
+		return;
+	for (i = 0; i < count; i++)
+		pagoda_stream_wait_resv(bos[i]->vidmm, bos[i]->ttm.base.resv,
+					DMA_RESV_USAGE_KERNEL);
 }
 
 /*
@@ -411,12 +458,13 @@ static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *b
 }
 
 /*
- * Returns whether the allocation was made resident before, isn't offered, and is pinned or in the
- * segment that it prefers. The reservation is held.
+ * Returns whether the allocation was made resident before and wasn't released since, isn't offered,
+ * and is pinned or in the segment that it prefers: nothing changes if it is noted as resident
+ * again. The reservation is held.
  */
 static bool residency_is_made_again(const struct pagoda_bo *bo)
 {
-	return bo->wish.resident && !pagoda_bo_is_offered(bo) &&
+	return bo->wish.resident && !READ_ONCE(bo->wish.released) && !pagoda_bo_is_offered(bo) &&
 	       (bo->ttm.pin_count || pagoda_segment_of(bo->ttm.resource) == bo->preferred[0]);
 }
 
@@ -444,8 +492,8 @@ static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo
  * @client: Client that wants to use the list
  * @bos: Allocations
  * @count: Number of allocations
- * @again: Require that each allocation was made resident before, isn't offered, and is pinned or in
- *	the segment that it prefers
+ * @again: Require that each allocation was made resident before and wasn't released since, isn't
+ *	offered, and is pinned or in the segment that it prefers
  *
  * Notes each allocation that passes the test as resident, as settled if it is, and as used now in
  * TTM's LRU lists; stops at the first that doesn't pass. An allocation whose reservation another

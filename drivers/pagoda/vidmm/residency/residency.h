@@ -37,6 +37,7 @@ bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **b
 			      bool again);
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim);
+void pagoda_residency_note(struct pagoda_bo **bos, u32 count);
 int pagoda_residency_check(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			   u64 *bytes_to_trim);
 bool pagoda_residency_is_placed(const struct pagoda_bo *bo);
@@ -44,6 +45,7 @@ int pagoda_residency_await(struct pagoda_bo **bos, u32 count);
 int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			   struct dma_fence **fence);
 int pagoda_residency_and_others(struct pagoda_bo **bos, u32 count, struct dma_fence **fence);
+void pagoda_residency_with_others(struct pagoda_bo **bos, u32 count, struct dma_fence **fence);
 bool pagoda_residency_has_others(struct pagoda_vidmm *vidmm, struct dma_fence *fence);
 
 /* reclaim.c: take offers of allocations back (RECLAIM) */

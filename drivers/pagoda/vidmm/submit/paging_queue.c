@@ -192,28 +192,30 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 {
 	struct pagoda_client *client = request->queue->client;
 	struct pagoda_vidmm *vidmm = request->queue->vidmm;
+	u32 count = request->count;
 	struct pagoda_bo **bos;
 	int ret = 0;
 	u64 trim;
-	u32 count;
 
 	bos = kvmemdup(request->bos, request->count * sizeof(*bos), GFP_KERNEL_ACCOUNT);
 	if (!bos)
 		return -ENOMEM;
 	if (request->make) {
-		count = pagoda_require_select(client, bos, request->count);
+		count = pagoda_require_select(client, bos, count);
 		if (count)
 			ret = pagoda_residency_make(vidmm, bos, count, fence, &trim);
 		if (!ret)
 			ret = pagoda_client_validate(client, fence);
 	} else {
-		ret = pagoda_residency_evict(vidmm, bos, request->count, fence);
+		ret = pagoda_residency_evict(vidmm, bos, count, fence);
 	}
+	if (!ret)
+		ret = pagoda_residency_and_others(request->bos, request->count, fence);
+	if (!ret && request->make)
+		pagoda_residency_note(bos, count);
 	kvfree(bos);
 	request->misfits = ret == -ENOSPC;
-	if (request->misfits)
-		return -ENOMEM;
-	return ret ?: pagoda_residency_and_others(request->bos, request->count, fence);
+	return request->misfits ? -ENOMEM : ret;
 }
 
 /*
@@ -263,6 +265,8 @@ static void request_take_back(struct paging_request *request, int error)
 			continue;
 		if (pagoda_residency_make(queue->vidmm, &bo, 1, &fence, &trim))
 			pagoda_require_take_back(queue->client, &bo, 1);
+		else
+			pagoda_residency_note(&bo, 1);
 		dma_fence_put(fence);
 	}
 }

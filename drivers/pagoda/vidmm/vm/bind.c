@@ -10,6 +10,7 @@
 #include <drm/drm_exec.h>
 #include "core/compat.h"
 #include "mmu/mmu.h"
+#include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
 #include "internal.h"
@@ -99,6 +100,9 @@ static int bind_describe_map(struct bind *bind, u32 index)
 	struct pagoda_map *map = &bind->maps[index];
 	struct drm_gpuvm_bo *vm_bo;
 
+	/* Only of an array that wasn't queued: OFFER doesn't offer what queued arrays map. */
+	if (pagoda_offer_refuses(entry->bo))
+		return -ENODATA;
 	map->flags = pagoda_bind_pte_flags(entry->flags);
 	map->driver_protection = entry->driver_protection;
 	if (entry->window < entry->size)
@@ -260,8 +264,8 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
  * Applies all entries, or none, of an array that pagoda_plan_array() accepted. Sets *@fence to the
  * fence after which the addresses can be used, with a reference; to NULL if the addresses can be
  * used at once. Caller holds pagoda_vm.lock and no reservation. Returns 0, -EINVAL as
- * pagoda_unique_check(), -ENOMEM, -EBUSY, -EINTR, -ERESTARTSYS or, in CPU_VIRTUAL mode, another
- * error of allocating a page table.
+ * pagoda_unique_check(), -ENODATA if an allocation is offered, -ENOMEM, -EBUSY, -EINTR,
+ * -ERESTARTSYS or, in CPU_VIRTUAL mode, another error of allocating a page table.
  */
 int pagoda_bind_run(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		    struct dma_fence **fence)

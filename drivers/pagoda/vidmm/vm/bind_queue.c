@@ -21,6 +21,7 @@
 #include <drm/drm_print.h>
 #include "core/core.h"
 #include "core/life.h"
+#include "vidmm/bo/bo.h"
 #include "vidmm/fence/sync.h"
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/client.h"
@@ -229,15 +230,39 @@ static bool job_waits(struct pagoda_bind_job *job)
 	return false;
 }
 
+/* Returns true if an allocation that an entry would map is offered; that is written to the log. */
+static bool job_maps_offered(const struct pagoda_bind_job *job)
+{
+	u32 i;
+
+	for (i = 0; i < job->count; i++)
+		if (job->binds[i].bo && pagoda_offer_refuses(job->binds[i].bo))
+			return true;
+	return false;
+}
+
+/*
+ * Queues an array. Returns 0; or -ENOMEM, or -ENODATA if an allocation was offered after the
+ * caller's look-up, and the array isn't queued.
+ */
 static int job_queue(struct pagoda_vm *vm, struct pagoda_bind_job *job)
 {
-	int ret = pagoda_deferred_prepare(&job->item, &job->syncs);
+	int ret = -ENODATA;
 
-	if (ret)
+	job_count_waits(job, 1);
+	/*
+	 * The look for offers comes after &pagoda_bo.wish.waits is raised: this barrier pairs with
+	 * that in offer_mark_all(). Of a VM_BIND and an OFFER at the same time at least one fails.
+	 */
+	smp_mb();
+	if (!job_maps_offered(job))
+		ret = pagoda_deferred_prepare(&job->item, &job->syncs);
+	if (ret) {
+		job_count_waits(job, -1);
 		return ret;
+	}
 	kref_get(&job->kref);
 	list_add_tail(&job->entry, &vm->waiting);
-	job_count_waits(job, 1);
 	pagoda_deferred_add(&vm->queue, &job->item);
 	return 0;
 }
@@ -334,7 +359,8 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
  * place of an engine; for the VM's jobs if the change isn't safe while these run (C102). Outside of
  * pagoda_enter() sections and reservations.
  * Return: 0; -EEXIST or -EINVAL (the plan, or as pagoda_unique_check()), -ENOENT (the VM was
- * closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or -ERESTARTSYS.
+ * closed), -ECANCELED (the VM is unusable), -ENODATA (an allocation is offered), -ENOMEM, -EBUSY,
+ * -ENODEV, -EINTR or -ERESTARTSYS.
  */
 int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		       struct dma_fence **fence)

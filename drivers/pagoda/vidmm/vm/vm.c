@@ -14,6 +14,7 @@
  */
 #include <linux/slab.h>
 #include <drm/drm_exec.h>
+#include <kunit/static_stub.h>
 #include "core/core.h"
 #include "core/life.h"
 #include "mmu/mmu.h"
@@ -416,6 +417,7 @@ int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fenc
 	unsigned long id = 0;
 	int ret = 0;
 
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_client_validate, client, fence);
 	for (; !ret && (vm = client_next_vm(client, &id)); id++) {
 		ret = pagoda_vm_validate(vm, fence);
 		pagoda_vm_put(vm);
