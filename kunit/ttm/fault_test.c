@@ -3,49 +3,15 @@
  * CPU page faults on an allocation that another device's work uses: whether a fault waits for such
  * work, and which locks are held during the wait.
  */
-#include <linux/dma-fence.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
-#include <linux/rwsem.h>
-#include <linux/slab.h>
 #include "rig/map.h"
 #include "rig/rig.h"
+#include "work_helpers.h"
 
 #define FIRST	FAULT_FLAG_DEFAULT
 #define AGAIN	(FAULT_FLAG_DEFAULT | FAULT_FLAG_TRIED)
 #define NOWAIT	(FAULT_FLAG_DEFAULT | FAULT_FLAG_RETRY_NOWAIT)
-
-/* Another device's work, which is done as soon as a thread waits for it. */
-struct fault_work {
-	struct dma_fence base;
-	spinlock_t lock;	/* the fence's lock */
-	struct dma_resv *resv;
-	bool awaited;
-	bool under_mmap_lock;
-	bool under_resv;
-};
-
-static const char *fault_work_name(struct dma_fence *fence)
-{
-	return "pagoda-fault";
-}
-
-/* Notes which locks the thread holds that begins to wait; no other thread takes these locks. */
-static bool fault_work_awaited(struct dma_fence *fence)
-{
-	struct fault_work *work = container_of(fence, struct fault_work, base);
-
-	work->awaited = true;
-	work->under_mmap_lock = rwsem_is_locked(&current->mm->mmap_lock);
-	work->under_resv = dma_resv_is_locked(work->resv);
-	return false;
-}
-
-static const struct dma_fence_ops fault_work_ops = {
-	.get_driver_name = fault_work_name,
-	.get_timeline_name = fault_work_name,
-	.enable_signaling = fault_work_awaited,
-};
 
 struct fault_test {
 	struct kunit *test;
@@ -84,19 +50,6 @@ static void fault_place(struct fault_test *t, bool visible)
 	pagoda_rig_settle(t->rig);
 }
 
-/* Adds the fence of new work to the allocation's reservation. Returns the work, a reference. */
-static struct fault_work *fault_use(struct fault_test *t)
-{
-	struct fault_work *work = kzalloc(sizeof(*work), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(t->test, work);
-	spin_lock_init(&work->lock);
-	work->resv = t->bo->ttm.base.resv;
-	dma_fence_init(&work->base, &fault_work_ops, &work->lock, dma_fence_context_alloc(1), 1);
-	pagoda_rig_add_fence(t->test, work->resv, &work->base, DMA_RESV_USAGE_BOOKKEEP);
-	return work;
-}
-
 static vm_fault_t fault_handle(struct vm_area_struct *vma, unsigned long at, unsigned int flags)
 {
 	struct vm_fault vmf = {
@@ -125,11 +78,12 @@ static vm_fault_t fault_call(struct fault_test *t, unsigned int flags)
 }
 
 /*
- * Expects a fault to wait for work without a lock, then to be tried again; with NOWAIT not to wait.
+ * Expects a fault to wait without a lock for work, whose fence has @usage, then to be tried again;
+ * with NOWAIT not to wait.
  */
-static void fault_expect_wait(struct fault_test *t, unsigned int flags)
+static void fault_expect_wait(struct fault_test *t, unsigned int flags, enum dma_resv_usage usage)
 {
-	struct fault_work *work = fault_use(t);
+	struct other_work *work = other_work_add(t->test, t->bo, usage);
 
 	KUNIT_EXPECT_TRUE(t->test, fault_call(t, NOWAIT) == VM_FAULT_RETRY);
 	KUNIT_EXPECT_FALSE(t->test, work->awaited);
@@ -139,7 +93,7 @@ static void fault_expect_wait(struct fault_test *t, unsigned int flags)
 	KUNIT_EXPECT_FALSE(t->test, work->under_resv);
 	KUNIT_EXPECT_FALSE(t->test, dma_resv_is_locked(work->resv));
 	KUNIT_EXPECT_TRUE(t->test, fault_call(t, AGAIN) == VM_FAULT_NOPAGE);
-	dma_fence_put(&work->base);
+	other_work_put(work);
 }
 
 /*
@@ -155,7 +109,7 @@ static void fault_moves_after_work(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(tries); i++) {
 		fault_place(&t, false);
 		pagoda_rig_write(t.rig, t.bo, i + 1);
-		fault_expect_wait(&t, tries[i]);
+		fault_expect_wait(&t, tries[i], DMA_RESV_USAGE_BOOKKEEP);
 		KUNIT_EXPECT_TRUE(test, pagoda_vram_is_visible(t.rig->vidmm, t.bo->ttm.resource));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, i + 1));
 	}
@@ -173,7 +127,7 @@ static void fault_fills_after_work(struct kunit *test)
 		fault_place(&t, true);
 		pagoda_rig_write(t.rig, t.bo, i + 1);
 		pagoda_bo_mark_lost(t.bo);
-		fault_expect_wait(&t, tries[i]);
+		fault_expect_wait(&t, tries[i], DMA_RESV_USAGE_BOOKKEEP);
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(t.rig, t.bo));
 	}
 	fault_end(&t);
@@ -183,14 +137,29 @@ static void fault_fills_after_work(struct kunit *test)
 static void fault_beside_work(struct kunit *test)
 {
 	struct fault_test t = fault_begin(test);
-	struct fault_work *work;
+	struct other_work *work;
 
 	fault_place(&t, true);
-	work = fault_use(&t);
+	work = other_work_add(test, t.bo, DMA_RESV_USAGE_BOOKKEEP);
 	KUNIT_EXPECT_TRUE(test, fault_call(&t, FIRST) == VM_FAULT_NOPAGE);
 	KUNIT_EXPECT_FALSE(test, work->awaited);
 	dma_fence_signal(&work->base);
-	dma_fence_put(&work->base);
+	other_work_put(work);
+	fault_end(&t);
+}
+
+/*
+ * Nothing has to be moved or filled, but paging of the allocation goes on, for which a fault waits
+ * without a lock at its first try.
+ */
+static void fault_after_paging(struct kunit *test)
+{
+	struct fault_test t = fault_begin(test);
+
+	fault_place(&t, true);
+	pagoda_rig_write(t.rig, t.bo, 1);
+	fault_expect_wait(&t, FIRST, DMA_RESV_USAGE_KERNEL);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, 1));
 	fault_end(&t);
 }
 
@@ -198,6 +167,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(fault_moves_after_work),
 	KUNIT_CASE(fault_fills_after_work),
 	KUNIT_CASE(fault_beside_work),
+	KUNIT_CASE(fault_after_paging),
 	{}
 };
 

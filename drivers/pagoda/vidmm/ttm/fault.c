@@ -128,31 +128,27 @@ static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf, struct 
 
 /*
  * Waits for paging of the allocation, because the caller has to know whether this paging lost
- * content, which the caller then replaces by zeros. TTM waits for paging, too, but later. Returns
- * 0, or VM_FAULT_NOPAGE if a signal ended the wait, with the reservation and mmap_lock held.
- * Returns VM_FAULT_RETRY with both dropped, but with both held under FAULT_FLAG_RETRY_NOWAIT.
+ * content, which the caller then replaces by zeros. TTM waits for paging, too, but later, and with
+ * the reservation held. At the first try of a fault that can be retried, doesn't wait, but sets
+ * *@busy to the fence and returns VM_FAULT_RETRY; with FAULT_FLAG_RETRY_NOWAIT returns
+ * VM_FAULT_RETRY only. Returns 0 if no paging is left, or VM_FAULT_NOPAGE if a signal ended the
+ * wait. Drops no lock.
  */
-static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf)
+static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf, struct dma_fence **busy)
 {
 	struct dma_resv *resv = bo->ttm.base.resv;
 
 	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL))
 		return 0;
-	if (!fault_flag_allow_retry_first(vmf->flags)) {
-		pagoda_stream_flush(bo->vidmm);
-		return dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
-					     MAX_SCHEDULE_TIMEOUT) < 0 ? VM_FAULT_NOPAGE : 0;
-	}
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
-
 	pagoda_stream_flush(bo->vidmm);
-	drm_gem_object_get(&bo->ttm.base);
-	mmap_read_unlock(vmf->vma->vm_mm);
-	dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true, MAX_SCHEDULE_TIMEOUT);
-	dma_resv_unlock(resv);
-	drm_gem_object_put(&bo->ttm.base);
-	return VM_FAULT_RETRY;
+	if (!fault_flag_allow_retry_first(vmf->flags))
+		return dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
+					     MAX_SCHEDULE_TIMEOUT) < 0 ? VM_FAULT_NOPAGE : 0;
+	if (dma_resv_get_singleton(resv, DMA_RESV_USAGE_KERNEL, busy))
+		*busy = pagoda_access_user(bo, DMA_RESV_USAGE_KERNEL);
+	return *busy ? VM_FAULT_RETRY : 0;
 }
 
 static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
@@ -221,7 +217,7 @@ static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *m
 
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT && !pagoda_swizzle_is_shown(bo))
 		return VM_FAULT_RETRY;
-	ret = fault_wait(bo, vmf);
+	ret = fault_wait(bo, vmf, busy);
 	if (ret)
 		return ret;
 	*busy = fault_find_user(bo, vmf);
@@ -325,7 +321,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 			return ret;
 	}
 	fault_trace(bo, vmf, move);
-	ret = fault_wait(bo, vmf);
+	ret = fault_wait(bo, vmf, busy);
 	if (ret)
 		return ret;
 	ret = fault_settle(bo, vmf, busy);
