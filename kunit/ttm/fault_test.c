@@ -7,6 +7,7 @@
 #include <linux/mman.h>
 #include "rig/map.h"
 #include "rig/rig.h"
+#include "prime_helpers.h"
 #include "work_helpers.h"
 
 #define FIRST	FAULT_FLAG_DEFAULT
@@ -20,12 +21,12 @@ struct fault_test {
 	unsigned long at;
 };
 
-static struct fault_test fault_begin(struct kunit *test)
+/* @supported: the segments that the allocation supports */
+static struct fault_test fault_begin(struct kunit *test, u32 supported)
 {
 	struct fault_test t = { .test = test, .rig = pagoda_rig_create(test, NULL) };
 
-	t.bo = pagoda_rig_bo(t.rig, 1, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
-			     DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
+	t.bo = pagoda_rig_bo(t.rig, 1, DRM_PAGODA_ALLOCATION_CPU_VISIBLE, supported, 0);
 	t.at = rig_map(t.rig, t.bo, O_RDWR, PROT_READ | PROT_WRITE);
 	KUNIT_ASSERT_NE(test, 0, t.at);
 	return t;
@@ -103,7 +104,7 @@ static void fault_expect_wait(struct fault_test *t, unsigned int flags, enum dma
 static void fault_moves_after_work(struct kunit *test)
 {
 	static const unsigned int tries[] = { FIRST, AGAIN };
-	struct fault_test t = fault_begin(test);
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(tries); i++) {
@@ -120,7 +121,7 @@ static void fault_moves_after_work(struct kunit *test)
 static void fault_fills_after_work(struct kunit *test)
 {
 	static const unsigned int tries[] = { FIRST, AGAIN };
-	struct fault_test t = fault_begin(test);
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(tries); i++) {
@@ -136,7 +137,7 @@ static void fault_fills_after_work(struct kunit *test)
 /* Where nothing has to be moved or filled, a fault doesn't wait for work. */
 static void fault_beside_work(struct kunit *test)
 {
-	struct fault_test t = fault_begin(test);
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
 	struct other_work *work;
 
 	fault_place(&t, true);
@@ -154,7 +155,7 @@ static void fault_beside_work(struct kunit *test)
  */
 static void fault_after_paging(struct kunit *test)
 {
-	struct fault_test t = fault_begin(test);
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
 
 	fault_place(&t, true);
 	pagoda_rig_write(t.rig, t.bo, 1);
@@ -163,11 +164,64 @@ static void fault_after_paging(struct kunit *test)
 	fault_end(&t);
 }
 
+/* An importer, whose device uses the memory until @work is done, unless @work is NULL. */
+struct fault_importer {
+	struct other_work *work;
+};
+
+static void fault_told(struct dma_buf_attachment *attach)
+{
+	struct fault_importer *importer = attach->importer_priv;
+	struct dma_resv *resv = attach->dmabuf->resv;
+
+	if (importer->work && !dma_resv_reserve_fences(resv, 2))
+		dma_resv_add_fence(resv, &importer->work->base, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+static const struct dma_buf_attach_ops fault_importer_ops = {
+	.invalidate_mappings = fault_told,
+};
+
+/*
+ * A fault has to move an exported allocation, and the importer that is told of the move adds a
+ * fence: the fault waits for that fence without a lock, too, also when it is tried again.
+ */
+static void fault_after_importer(struct kunit *test)
+{
+	static const unsigned int tries[] = { FIRST, AGAIN };
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM | SUBMIT_APERTURE);
+	struct fault_importer importer = {};
+	struct dma_buf *dma_buf = prime_export(t.bo);
+	struct dma_buf_attachment *attach;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	attach = test_ok(test, dma_buf_dynamic_attach(dma_buf, t.rig->info.dma_dev,
+						      &fault_importer_ops, &importer));
+	for (i = 0; i < ARRAY_SIZE(tries); i++) {
+		fault_place(&t, false);
+		pagoda_rig_write(t.rig, t.bo, i + 1);
+		importer.work = other_work_new(test, dma_buf->resv);
+		KUNIT_EXPECT_TRUE(test, fault_call(&t, tries[i]) == VM_FAULT_RETRY);
+		KUNIT_EXPECT_TRUE(test, importer.work->awaited);
+		KUNIT_EXPECT_FALSE(test, importer.work->under_mmap_lock);
+		KUNIT_EXPECT_FALSE(test, importer.work->under_resv);
+		KUNIT_EXPECT_TRUE(test, fault_call(&t, AGAIN) == VM_FAULT_NOPAGE);
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, i + 1));
+		other_work_put(importer.work);
+		importer.work = NULL;
+	}
+	dma_buf_detach(dma_buf, attach);
+	prime_put(dma_buf);
+	fault_end(&t);
+}
+
 static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(fault_moves_after_work),
 	KUNIT_CASE(fault_fills_after_work),
 	KUNIT_CASE(fault_beside_work),
 	KUNIT_CASE(fault_after_paging),
+	KUNIT_CASE(fault_after_importer),
 	{}
 };
 

@@ -42,7 +42,7 @@
 #define FAULT_LINGER	(HZ / 10 ?: 1)
 
 /* Returns whether an allocation has to leave its present place before the CPU can map it. */
-static bool fault_must_move(struct pagoda_bo *bo)
+bool pagoda_fault_must_move(struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
@@ -54,21 +54,23 @@ static bool fault_must_move(struct pagoda_bo *bo)
 	return !bo->tiling.layout.tiling && !pagoda_vram_is_visible(bo->vidmm, res);
 }
 
-static int fault_validate(struct pagoda_bo *bo, bool interruptible)
-{
-	struct pagoda_operation op = { .ttm.interruptible = interruptible };
-
-	return pagoda_bo_place(bo, pagoda_bo_placement_cpu, &op);
-}
-
 /*
- * Moves an allocation, if necessary, to where the CPU can map it, once jobs that use it have ended.
- * Returns 0, -ENOMEM, -EBUSY, -EINTR, -ERESTARTSYS, or another error of pagoda_bo_place(). The
- * caller holds the reservation.
+ * Moves an allocation with pagoda_fault_must_move() to where the CPU can map it, once jobs with a
+ * place of an engine that use the allocation have ended. Returns 0; -EINPROGRESS with *@late set to
+ * a fence to wait for, without the reservation, before the next call, if other work uses the
+ * allocation, such as that of an importer that was told of the move; -ENOMEM, -EBUSY, -EINTR,
+ * -ERESTARTSYS, or another error of pagoda_bo_place(). The caller holds the reservation.
  */
-int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
+int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible, struct dma_fence **late)
 {
-	return fault_must_move(bo) ? fault_validate(bo, interruptible) : 0;
+	struct pagoda_operation op = {
+		.ttm.interruptible = interruptible,
+		.flags = PAGODA_PL_PROMPT,
+	};
+	int ret = pagoda_bo_place(bo, pagoda_bo_placement_cpu, &op);
+
+	*late = op.late;
+	return ret;
 }
 
 /*
@@ -104,7 +106,8 @@ static bool fault_must_fill(const struct pagoda_bo *bo)
 
 /*
  * Moves an allocation to where the CPU can map it, after fault_await() if work uses the allocation.
- * Signals don't end the move. Returns 0, or a VM_FAULT_* value as fault_await() or for an error.
+ * Signals don't end the move. Returns 0, or a VM_FAULT_* value as fault_await() or for an error;
+ * also VM_FAULT_RETRY with *@busy set if an importer that was told of the move has added a fence.
  */
 static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf, struct dma_fence **busy)
 {
@@ -117,7 +120,9 @@ static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf, struct 
 		waited = fault_await(bo, vmf, busy);
 	if (waited)
 		return waited;
-	ret = fault_validate(bo, false);
+	ret = pagoda_fault_bring(bo, false, busy);
+	if (ret == -EINPROGRESS)
+		return VM_FAULT_RETRY;
 	if (ret == -EBUSY)
 		return VM_FAULT_NOPAGE;
 	if (ret)
@@ -309,7 +314,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	/* A client that offers an allocation promises not to access its content (C171). */
 	if (pagoda_offer_refuses(bo))
 		return VM_FAULT_SIGBUS;
-	move = fault_must_move(bo);
+	move = pagoda_fault_must_move(bo);
 	if (!move && bo->tiling.layout.tiling && bo->ttm.resource->mem_type == TTM_PL_VRAM) {
 		ret = fault_show(bo, vmf, &move, busy);
 		if (ret)
