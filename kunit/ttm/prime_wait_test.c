@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Exported allocations that other work uses. A CPU access, bracketed by dma_buf_begin_cpu_access(),
- * waits for such work without the reservation, which all that share the allocation need.
+ * waits for such work without the reservation, which all that share the allocation need. An
+ * importer that maps the allocation holds the reservation, but doesn't hold up the rebuild after a
+ * reset.
  */
+#include <linux/delay.h>
 #include <kunit/static_stub.h>
+#include "queue/queue_helpers.h"
 #include "prime_helpers.h"
+#include "rig/spy.h"
 #include "work_helpers.h"
 
 #define BOTH	(SUBMIT_VRAM | SUBMIT_APERTURE)
@@ -13,6 +18,7 @@
 #define WORKS	6
 /* PRIME_ROUNDS */
 #define ROUNDS	4
+#define LIMIT	(30 * HZ)
 
 /* @dma_buf: that of @bo, whose content of SEED is in VRAM, where the CPU doesn't reach it */
 struct wait_test {
@@ -163,6 +169,82 @@ static void cpu_moves_after_importer(struct kunit *test)
 	wait_end(&t);
 }
 
+/* Attaches and maps, which an importer in the kernel does with the reservation held. */
+static int wait_import(void *arg)
+{
+	struct wait_test *t = arg;
+	struct dma_buf_attachment *attach = prime_attach(t->rig, t->dma_buf);
+
+	if (IS_ERR(attach))
+		return PTR_ERR(attach);
+	prime_detach(t->dma_buf, attach);
+	return 0;
+}
+
+/* An importer that maps an allocation which needn't move doesn't wait for work. */
+static void import_beside_work(struct kunit *test)
+{
+	struct wait_test t = wait_begin(test);
+	struct pagoda_worker importer = { .run = wait_import, .arg = &t };
+	struct dma_fence *fence = pagoda_test_fence(test);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(t.bo, false));
+	pagoda_rig_settle(t.rig);
+	pagoda_rig_add_fence(test, t.dma_buf->resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_worker_start(test, &importer);
+	KUNIT_EXPECT_TRUE(test, pagoda_worker_is_done(&importer, LIMIT));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	pagoda_worker_end(test, &importer);
+	wait_expect_moved(&t);
+	wait_end(&t);
+}
+
+static int wait_reset(void *arg)
+{
+	struct wait_test *t = arg;
+
+	return pagoda_vidmm_reset(t->rig->vidmm);
+}
+
+/* Waits until a thread waits for the fence. */
+static void wait_until_awaited(struct kunit *test, struct dma_fence *fence)
+{
+	unsigned long end = jiffies + LIMIT;
+
+	while (!test_bit(DMA_FENCE_FLAG_ENABLE_SIGNAL_BIT, &fence->flags) &&
+	       time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_TRUE(test, test_bit(DMA_FENCE_FLAG_ENABLE_SIGNAL_BIT, &fence->flags));
+}
+
+/*
+ * An importer that maps the allocation waits for queued work with the reservation held, which the
+ * rebuild after a reset needs: the importer gives up, and the rebuild comes to an end.
+ */
+static void import_ends_at_reset(struct kunit *test)
+{
+	struct wait_test t = wait_begin(test);
+	struct pagoda_worker importer = { .run = wait_import, .arg = &t };
+	struct pagoda_worker resetter = { .run = wait_reset, .arg = &t };
+	struct dma_fence *fence = pagoda_test_fence(test);
+
+	pagoda_rig_add_fence(test, t.dma_buf->resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_worker_start(test, &importer);
+	wait_until_awaited(test, fence);
+	KUNIT_EXPECT_TRUE(test, dma_resv_is_locked(t.dma_buf->resv));
+	pagoda_worker_start(test, &resetter);
+	KUNIT_EXPECT_TRUE(test, pagoda_worker_is_done(&resetter, LIMIT));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_ASSERT_TRUE(test, pagoda_worker_is_done(&importer, LIMIT));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, importer.ret);
+	pagoda_worker_end(test, &resetter);
+	KUNIT_EXPECT_EQ(test, 0, wait_import(&t));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(t.rig, t.bo));
+	wait_end(&t);
+}
+
 static struct kunit_case prime_wait_cases[] = {
 	KUNIT_CASE(cpu_moves_after_work),
 	KUNIT_CASE(cpu_fills_after_work),
@@ -170,6 +252,8 @@ static struct kunit_case prime_wait_cases[] = {
 	KUNIT_CASE(cpu_after_queued_works),
 	KUNIT_CASE(cpu_after_works_with_place),
 	KUNIT_CASE(cpu_moves_after_importer),
+	KUNIT_CASE(import_beside_work),
+	KUNIT_CASE(import_ends_at_reset),
 	{}
 };
 

@@ -46,6 +46,8 @@ PAGODA_IMPORT_DMA_BUF;
 
 /* Rounds of an access of the CPU that wait for all work without the reservation. */
 #define PRIME_ROUNDS	4
+/* Jiffies after which a wait with the reservation held looks whether the device was reset. */
+#define PRIME_LOOK	(HZ / 20 ?: 1)
 
 static struct pagoda_bo *prime_bo(const struct dma_buf *dma_buf)
 {
@@ -82,10 +84,47 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
 }
 
 /*
+ * Waits for work that uses the allocation and has no place of an engine, as long as clients let it
+ * last: callers of dma_buf_ops hold the reservation, which can't be dropped here. But the rebuild
+ * after a reset, for which all clients wait, needs the reservation: then the wait ends. Returns 0,
+ * -EAGAIN after a reset, or -ERESTARTSYS.
+ */
+static int prime_await(struct pagoda_bo *bo)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+	struct dma_fence *fence;
+	long left;
+
+	while ((fence = pagoda_stream_get_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))) {
+		pagoda_stream_flush(bo->vidmm);
+		do {
+			left = -EAGAIN;
+			if (!pagoda_reset_is_pending(bo->vidmm))
+				left = dma_fence_wait_timeout(fence, true, PRIME_LOOK);
+		} while (!left);
+		dma_fence_put(fence);
+		if (left < 0)
+			return left;
+	}
+	return 0;
+}
+
+/* Returns whether an allocation is where pagoda_bo_placement_shared() places it. */
+static bool prime_is_there(const struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+
+	return res && res->mem_type == TTM_PL_TT &&
+	       (!(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY) ||
+		pagoda_aperture_has_address(res));
+}
+
+/*
  * Moves the allocation to the aperture segment, where other devices reach it, and replaces lost
- * content by zeros. The move waits in the stream for jobs that have a place of an engine, so that
- * the other device waits for the move's fence; for other jobs and devices this function waits.
- * Returns 0, -ENODATA if the allocation is offered, or another negative errno.
+ * content by zeros. A move waits in the stream for jobs that have a place of an engine, so that the
+ * other device waits for the move's fence; for other jobs and devices this function waits before
+ * the move. Returns 0; -ENODATA if the allocation is offered; -EAGAIN if the device is reset during
+ * the wait; or another negative errno.
  */
 static int prime_bring(struct pagoda_bo *bo)
 {
@@ -93,19 +132,18 @@ static int prime_bring(struct pagoda_bo *bo)
 		.ttm.interruptible = true,
 		.flags = PAGODA_PL_PIPELINED,
 	};
-	struct dma_resv *resv = bo->ttm.base.resv;
+	bool waits = !prime_is_there(bo);
 	int ret;
 
 	if (pagoda_offer_refuses(bo))
 		return -ENODATA;
 	do {
-		ret = 0;
-		if (pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))
-			ret = pagoda_stream_await(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP, true);
+		ret = waits ? prime_await(bo) : 0;
 		ret = ret ?: pagoda_bo_place(bo, pagoda_bo_placement_shared, &op);
 		/* If devices that were told of the move have added fences, wait for these, too. */
-	} while (ret == -EBUSY &&
-		 pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP));
+		waits = true;
+	} while (ret == -EBUSY && pagoda_stream_has_queued(bo->vidmm, bo->ttm.base.resv,
+							   DMA_RESV_USAGE_BOOKKEEP));
 	return ret ?: pagoda_lost_settle(bo);
 }
 
