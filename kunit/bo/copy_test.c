@@ -719,6 +719,7 @@ static void copy_let(struct copy_test *t, struct copy_holder *holder)
 {
 	complete(&holder->let);
 	pagoda_worker_end(t->test, &holder->worker);
+	flush_delayed_work(&t->rig->vidmm->copies->retry);
 	flush_work(&t->rig->vidmm->copies->work);
 }
 
@@ -782,6 +783,75 @@ static void copy_in_use_holds_up_no_other(struct kunit *test)
 	copy_end(&t);
 }
 
+/* Waits until @copies->retry is to run in @delay jiffies the next time, if not too long. */
+static void copies_await_delay(struct kunit *test, struct pagoda_copies *copies,
+			       unsigned long delay)
+{
+	unsigned long end = jiffies + LIMIT / 2;
+
+	while (READ_ONCE(copies->delay) != delay && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, delay, READ_ONCE(copies->delay));
+}
+
+static int copy_flush_ttm(void *arg)
+{
+	struct pagoda_rig *rig = arg;
+
+	flush_workqueue(rig->vidmm->ttm.wq);
+	return 0;
+}
+
+/*
+ * While a copy that the shrinker chose stays locked, TTM's work queue gets to the end of its work,
+ * and the copy is tried less and less often, down to once in a second.
+ */
+static void copy_in_use_costs_little(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	struct pagoda_copies *copies = t.rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = PAGES };
+	struct pagoda_worker worker = { .run = copy_flush_ttm, .arg = t.rig };
+	struct copy_holder holder;
+
+	copy_keep(&t);
+	copy_hold(&t, &holder);
+	KUNIT_EXPECT_EQ(test, PAGES, copies->shrinker->scan_objects(copies->shrinker, &sc));
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_TRUE(test, pagoda_worker_is_done(&worker, LIMIT / 4));
+	copies_await_delay(test, copies, HZ);
+	KUNIT_EXPECT_EQ(test, PAGES * PAGE_SIZE, (size_t)copy_bytes(&t));
+	copy_let(&t, &holder);
+	pagoda_worker_end(test, &worker);
+	KUNIT_EXPECT_EQ(test, 0ull, copy_bytes(&t));
+	copy_expect(&t, true, 1);
+	copy_end(&t);
+}
+
+/* However late the next try is, a copy is freed when the move that has locked the copy fails. */
+static void copy_is_freed_when_unlocked(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	struct pagoda_copies *copies = t.rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = PAGES };
+	unsigned long end = jiffies + LIMIT / 2;
+	struct copy_holder holder;
+
+	copy_keep(&t);
+	copy_hold(&t, &holder);
+	copies->delay = 100 * LIMIT;
+	KUNIT_EXPECT_EQ(test, PAGES, copies->shrinker->scan_objects(copies->shrinker, &sc));
+	/* The delay is used up when the next one is HZ. */
+	copies_await_delay(test, copies, HZ);
+	complete(&holder.let);
+	pagoda_worker_end(test, &holder.worker);
+	while (copy_bytes(&t) && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, 0ull, copy_bytes(&t));
+	copy_expect(&t, true, 1);
+	copy_end(&t);
+}
+
 /*
  * An allocation that finds no pages gets those of a newer copy if TTM has freed the pages of the
  * oldest copy.
@@ -833,6 +903,8 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE(copy_makes_way),
 	KUNIT_CASE(copy_in_use_is_passed_over),
 	KUNIT_CASE(copy_in_use_holds_up_no_other),
+	KUNIT_CASE(copy_in_use_costs_little),
+	KUNIT_CASE(copy_is_freed_when_unlocked),
 	KUNIT_CASE(copy_without_pages_gives_none),
 	{ }
 };
