@@ -13,6 +13,7 @@
 #define STAYS		DRM_PAGODA_EVICT_ONLY_IF_NECESSARY
 #define PAGES		7u
 #define HERE		SZ_4M
+#define ADDRESSES	256u	/* pages that a small MMU of the device can map */
 
 struct copy_test {
 	struct kunit *test;
@@ -879,6 +880,33 @@ static void copy_without_pages_gives_none(struct kunit *test)
 	copy_end(&t);
 }
 
+/*
+ * For page tables in system memory that find no device addresses, the oldest copy is freed, and no
+ * other, because that is enough.
+ */
+static void copy_makes_way_for_tables(struct kunit *test)
+{
+	static const struct pagoda_rig_mode mode = { VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, true };
+	const struct pagoda_rig_options options = { .mode = &mode, .mmu_pages = ADDRESSES };
+	struct copy_test t = copy_begin(pagoda_rig_create(test, &options), 0), second;
+	struct drm_mm_node *nodes = test_calloc(test, ADDRESSES, sizeof(*nodes));
+	struct pagoda_vm *vm = vmt_make(t.rig);
+	u32 count;
+
+	copy_keep(&t);
+	second = copy_keep_second(&t);
+	count = vmt_take_addresses(t.rig, nodes, ADDRESSES);
+	KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_MAP_ZERO, HERE, PAGE_SIZE));
+	vmt_give_addresses(t.rig, nodes, count);
+	KUNIT_EXPECT_FALSE(test, copy_has_pages(&t));
+	KUNIT_EXPECT_TRUE(test, copy_has_pages(&second));
+	vmt_expect(t.rig, vm->id, HERE, 0);
+	vmt_drop(vm);
+	copy_end_second(&second);
+	copy_expect(&t, true, 1);
+	copy_end(&t);
+}
+
 static struct kunit_case copy_cases[] = {
 	KUNIT_CASE_PARAM(copy_saves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(copy_saves_in_aperture, pagoda_rig_modes),
@@ -906,6 +934,7 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE(copy_in_use_costs_little),
 	KUNIT_CASE(copy_is_freed_when_unlocked),
 	KUNIT_CASE(copy_without_pages_gives_none),
+	KUNIT_CASE(copy_makes_way_for_tables),
 	{ }
 };
 
