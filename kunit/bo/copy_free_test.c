@@ -9,6 +9,10 @@
 #include "copy_helpers.h"
 #include "rig/spy.h"
 #include "vidmm/segment/internal.h"
+#include "vm/vm_helpers.h"
+
+#define HERE		SZ_4M
+#define ADDRESSES	256u	/* pages that a small MMU of the device can map */
 
 /* ---- How much is kept ------------------------------------------------------------ */
 
@@ -190,6 +194,7 @@ static void copy_let(struct copy_test *t, struct copy_holder *holder)
 {
 	complete(&holder->let);
 	pagoda_worker_end(t->test, &holder->worker);
+	flush_delayed_work(&t->rig->vidmm->copies->retry);
 	flush_work(&t->rig->vidmm->copies->work);
 }
 
@@ -255,6 +260,75 @@ static void copy_in_use_holds_up_no_other(struct kunit *test)
 	copy_end(&t);
 }
 
+/* Waits until @copies->retry is to run in @delay jiffies the next time, if not too long. */
+static void copies_await_delay(struct kunit *test, struct pagoda_copies *copies,
+			       unsigned long delay)
+{
+	unsigned long end = jiffies + LIMIT / 2;
+
+	while (READ_ONCE(copies->delay) != delay && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, delay, READ_ONCE(copies->delay));
+}
+
+static int copy_flush_ttm(void *arg)
+{
+	struct pagoda_rig *rig = arg;
+
+	flush_workqueue(rig->vidmm->ttm.wq);
+	return 0;
+}
+
+/*
+ * While a copy that the shrinker chose stays locked, TTM's work queue gets to the end of its work,
+ * and the copy is tried less and less often, down to once in a second.
+ */
+static void copy_in_use_costs_little(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	struct pagoda_copies *copies = t.rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = COPY_PAGES };
+	struct pagoda_worker worker = { .run = copy_flush_ttm, .arg = t.rig };
+	struct copy_holder holder;
+
+	copy_keep(&t);
+	copy_hold(&t, &holder);
+	KUNIT_EXPECT_EQ(test, COPY_PAGES, copies->shrinker->scan_objects(copies->shrinker, &sc));
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_TRUE(test, pagoda_worker_is_done(&worker, LIMIT / 4));
+	copies_await_delay(test, copies, HZ);
+	KUNIT_EXPECT_EQ(test, COPY_PAGES * PAGE_SIZE, (size_t)copy_bytes(&t));
+	copy_let(&t, &holder);
+	pagoda_worker_end(test, &worker);
+	KUNIT_EXPECT_EQ(test, 0ull, copy_bytes(&t));
+	copy_expect(&t, true, 1);
+	copy_end(&t);
+}
+
+/* However late the next try is, a copy is freed when the move that has locked the copy fails. */
+static void copy_is_freed_when_unlocked(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	struct pagoda_copies *copies = t.rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = COPY_PAGES };
+	unsigned long end = jiffies + LIMIT / 2;
+	struct copy_holder holder;
+
+	copy_keep(&t);
+	copy_hold(&t, &holder);
+	copies->delay = 100 * LIMIT;
+	KUNIT_EXPECT_EQ(test, COPY_PAGES, copies->shrinker->scan_objects(copies->shrinker, &sc));
+	/* The delay is used up when the next one is HZ. */
+	copies_await_delay(test, copies, HZ);
+	complete(&holder.let);
+	pagoda_worker_end(test, &holder.worker);
+	while (copy_bytes(&t) && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, 0ull, copy_bytes(&t));
+	copy_expect(&t, true, 1);
+	copy_end(&t);
+}
+
 /*
  * An allocation that finds no pages gets those of a newer copy if TTM has freed the pages of the
  * oldest copy.
@@ -282,6 +356,33 @@ static void copy_without_pages_gives_none(struct kunit *test)
 	copy_end(&t);
 }
 
+/*
+ * For page tables in system memory that find no device addresses, the oldest copy is freed, and no
+ * other, because that is enough.
+ */
+static void copy_makes_way_for_tables(struct kunit *test)
+{
+	static const struct pagoda_rig_mode mode = { VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, true };
+	const struct pagoda_rig_options options = { .mode = &mode, .mmu_pages = ADDRESSES };
+	struct copy_test t = copy_begin(pagoda_rig_create(test, &options), 0), second;
+	struct drm_mm_node *nodes = test_calloc(test, ADDRESSES, sizeof(*nodes));
+	struct pagoda_vm *vm = vmt_make(t.rig);
+	u32 count;
+
+	copy_keep(&t);
+	second = copy_keep_second(&t);
+	count = vmt_take_addresses(t.rig, nodes, ADDRESSES);
+	KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_MAP_ZERO, HERE, PAGE_SIZE));
+	vmt_give_addresses(t.rig, nodes, count);
+	KUNIT_EXPECT_FALSE(test, copy_has_pages(&t));
+	KUNIT_EXPECT_TRUE(test, copy_has_pages(&second));
+	vmt_expect(t.rig, vm->id, HERE, 0);
+	vmt_drop(vm);
+	copy_end_second(&second);
+	copy_expect(&t, true, 1);
+	copy_end(&t);
+}
+
 static struct kunit_case copy_free_cases[] = {
 	KUNIT_CASE_PARAM(copy_has_a_limit, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_given_up, pagoda_rig_mmu_modes),
@@ -289,7 +390,10 @@ static struct kunit_case copy_free_cases[] = {
 	KUNIT_CASE(copy_makes_way),
 	KUNIT_CASE(copy_in_use_is_passed_over),
 	KUNIT_CASE(copy_in_use_holds_up_no_other),
+	KUNIT_CASE(copy_in_use_costs_little),
+	KUNIT_CASE(copy_is_freed_when_unlocked),
 	KUNIT_CASE(copy_without_pages_gives_none),
+	KUNIT_CASE(copy_makes_way_for_tables),
 	{ }
 };
 

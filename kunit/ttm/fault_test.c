@@ -3,49 +3,16 @@
  * CPU page faults on an allocation that another device's work uses: whether a fault waits for such
  * work, and which locks are held during the wait.
  */
-#include <linux/dma-fence.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
-#include <linux/rwsem.h>
-#include <linux/slab.h>
 #include "rig/map.h"
 #include "rig/rig.h"
+#include "prime_helpers.h"
+#include "work_helpers.h"
 
 #define FIRST	FAULT_FLAG_DEFAULT
 #define AGAIN	(FAULT_FLAG_DEFAULT | FAULT_FLAG_TRIED)
 #define NOWAIT	(FAULT_FLAG_DEFAULT | FAULT_FLAG_RETRY_NOWAIT)
-
-/* Another device's work, which is done as soon as a thread waits for it. */
-struct fault_work {
-	struct dma_fence base;
-	spinlock_t lock;	/* the fence's lock */
-	struct dma_resv *resv;
-	bool awaited;
-	bool under_mmap_lock;
-	bool under_resv;
-};
-
-static const char *fault_work_name(struct dma_fence *fence)
-{
-	return "pagoda-fault";
-}
-
-/* Notes which locks the thread holds that begins to wait; no other thread takes these locks. */
-static bool fault_work_awaited(struct dma_fence *fence)
-{
-	struct fault_work *work = container_of(fence, struct fault_work, base);
-
-	work->awaited = true;
-	work->under_mmap_lock = rwsem_is_locked(&current->mm->mmap_lock);
-	work->under_resv = dma_resv_is_locked(work->resv);
-	return false;
-}
-
-static const struct dma_fence_ops fault_work_ops = {
-	.get_driver_name = fault_work_name,
-	.get_timeline_name = fault_work_name,
-	.enable_signaling = fault_work_awaited,
-};
 
 struct fault_test {
 	struct kunit *test;
@@ -54,12 +21,12 @@ struct fault_test {
 	unsigned long at;
 };
 
-static struct fault_test fault_begin(struct kunit *test)
+/* @supported: the segments that the allocation supports */
+static struct fault_test fault_begin(struct kunit *test, u32 supported)
 {
 	struct fault_test t = { .test = test, .rig = pagoda_rig_create(test, NULL) };
 
-	t.bo = pagoda_rig_bo(t.rig, 1, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
-			     DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
+	t.bo = pagoda_rig_bo(t.rig, 1, DRM_PAGODA_ALLOCATION_CPU_VISIBLE, supported, 0);
 	t.at = rig_map(t.rig, t.bo, O_RDWR, PROT_READ | PROT_WRITE);
 	KUNIT_ASSERT_NE(test, 0, t.at);
 	return t;
@@ -82,19 +49,6 @@ static void fault_place(struct fault_test *t, bool visible)
 
 	KUNIT_ASSERT_EQ(t->test, 0, pagoda_rig_place(t->bo, &place, false));
 	pagoda_rig_settle(t->rig);
-}
-
-/* Adds the fence of new work to the allocation's reservation. Returns the work, a reference. */
-static struct fault_work *fault_use(struct fault_test *t)
-{
-	struct fault_work *work = kzalloc(sizeof(*work), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(t->test, work);
-	spin_lock_init(&work->lock);
-	work->resv = t->bo->ttm.base.resv;
-	dma_fence_init(&work->base, &fault_work_ops, &work->lock, dma_fence_context_alloc(1), 1);
-	pagoda_rig_add_fence(t->test, work->resv, &work->base, DMA_RESV_USAGE_BOOKKEEP);
-	return work;
 }
 
 static vm_fault_t fault_handle(struct vm_area_struct *vma, unsigned long at, unsigned int flags)
@@ -125,11 +79,12 @@ static vm_fault_t fault_call(struct fault_test *t, unsigned int flags)
 }
 
 /*
- * Expects a fault to wait for work without a lock, then to be tried again; with NOWAIT not to wait.
+ * Expects a fault to wait without a lock for work, whose fence has @usage, then to be tried again;
+ * with NOWAIT not to wait.
  */
-static void fault_expect_wait(struct fault_test *t, unsigned int flags)
+static void fault_expect_wait(struct fault_test *t, unsigned int flags, enum dma_resv_usage usage)
 {
-	struct fault_work *work = fault_use(t);
+	struct other_work *work = other_work_add(t->test, t->bo, usage);
 
 	KUNIT_EXPECT_TRUE(t->test, fault_call(t, NOWAIT) == VM_FAULT_RETRY);
 	KUNIT_EXPECT_FALSE(t->test, work->awaited);
@@ -139,7 +94,7 @@ static void fault_expect_wait(struct fault_test *t, unsigned int flags)
 	KUNIT_EXPECT_FALSE(t->test, work->under_resv);
 	KUNIT_EXPECT_FALSE(t->test, dma_resv_is_locked(work->resv));
 	KUNIT_EXPECT_TRUE(t->test, fault_call(t, AGAIN) == VM_FAULT_NOPAGE);
-	dma_fence_put(&work->base);
+	other_work_put(work);
 }
 
 /*
@@ -149,13 +104,13 @@ static void fault_expect_wait(struct fault_test *t, unsigned int flags)
 static void fault_moves_after_work(struct kunit *test)
 {
 	static const unsigned int tries[] = { FIRST, AGAIN };
-	struct fault_test t = fault_begin(test);
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(tries); i++) {
 		fault_place(&t, false);
 		pagoda_rig_write(t.rig, t.bo, i + 1);
-		fault_expect_wait(&t, tries[i]);
+		fault_expect_wait(&t, tries[i], DMA_RESV_USAGE_BOOKKEEP);
 		KUNIT_EXPECT_TRUE(test, pagoda_vram_is_visible(t.rig->vidmm, t.bo->ttm.resource));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, i + 1));
 	}
@@ -166,14 +121,14 @@ static void fault_moves_after_work(struct kunit *test)
 static void fault_fills_after_work(struct kunit *test)
 {
 	static const unsigned int tries[] = { FIRST, AGAIN };
-	struct fault_test t = fault_begin(test);
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(tries); i++) {
 		fault_place(&t, true);
 		pagoda_rig_write(t.rig, t.bo, i + 1);
 		pagoda_bo_mark_lost(t.bo);
-		fault_expect_wait(&t, tries[i]);
+		fault_expect_wait(&t, tries[i], DMA_RESV_USAGE_BOOKKEEP);
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(t.rig, t.bo));
 	}
 	fault_end(&t);
@@ -182,15 +137,82 @@ static void fault_fills_after_work(struct kunit *test)
 /* Where nothing has to be moved or filled, a fault doesn't wait for work. */
 static void fault_beside_work(struct kunit *test)
 {
-	struct fault_test t = fault_begin(test);
-	struct fault_work *work;
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
+	struct other_work *work;
 
 	fault_place(&t, true);
-	work = fault_use(&t);
+	work = other_work_add(test, t.bo, DMA_RESV_USAGE_BOOKKEEP);
 	KUNIT_EXPECT_TRUE(test, fault_call(&t, FIRST) == VM_FAULT_NOPAGE);
 	KUNIT_EXPECT_FALSE(test, work->awaited);
 	dma_fence_signal(&work->base);
-	dma_fence_put(&work->base);
+	other_work_put(work);
+	fault_end(&t);
+}
+
+/*
+ * Nothing has to be moved or filled, but paging of the allocation goes on, for which a fault waits
+ * without a lock at its first try.
+ */
+static void fault_after_paging(struct kunit *test)
+{
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
+
+	fault_place(&t, true);
+	pagoda_rig_write(t.rig, t.bo, 1);
+	fault_expect_wait(&t, FIRST, DMA_RESV_USAGE_KERNEL);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, 1));
+	fault_end(&t);
+}
+
+/* An importer, whose device uses the memory until @work is done, unless @work is NULL. */
+struct fault_importer {
+	struct other_work *work;
+};
+
+static void fault_told(struct dma_buf_attachment *attach)
+{
+	struct fault_importer *importer = attach->importer_priv;
+	struct dma_resv *resv = attach->dmabuf->resv;
+
+	if (importer->work && !dma_resv_reserve_fences(resv, 2))
+		dma_resv_add_fence(resv, &importer->work->base, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+static const struct dma_buf_attach_ops fault_importer_ops = {
+	.invalidate_mappings = fault_told,
+};
+
+/*
+ * A fault has to move an exported allocation, and the importer that is told of the move adds a
+ * fence: the fault waits for that fence without a lock, too, also when it is tried again.
+ */
+static void fault_after_importer(struct kunit *test)
+{
+	static const unsigned int tries[] = { FIRST, AGAIN };
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM | SUBMIT_APERTURE);
+	struct fault_importer importer = {};
+	struct dma_buf *dma_buf = prime_export(t.bo);
+	struct dma_buf_attachment *attach;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	attach = test_ok(test, dma_buf_dynamic_attach(dma_buf, t.rig->info.dma_dev,
+						      &fault_importer_ops, &importer));
+	for (i = 0; i < ARRAY_SIZE(tries); i++) {
+		fault_place(&t, false);
+		pagoda_rig_write(t.rig, t.bo, i + 1);
+		importer.work = other_work_new(test, dma_buf->resv);
+		KUNIT_EXPECT_TRUE(test, fault_call(&t, tries[i]) == VM_FAULT_RETRY);
+		KUNIT_EXPECT_TRUE(test, importer.work->awaited);
+		KUNIT_EXPECT_FALSE(test, importer.work->under_mmap_lock);
+		KUNIT_EXPECT_FALSE(test, importer.work->under_resv);
+		KUNIT_EXPECT_TRUE(test, fault_call(&t, AGAIN) == VM_FAULT_NOPAGE);
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, i + 1));
+		other_work_put(importer.work);
+		importer.work = NULL;
+	}
+	dma_buf_detach(dma_buf, attach);
+	prime_put(dma_buf);
 	fault_end(&t);
 }
 
@@ -198,6 +220,8 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(fault_moves_after_work),
 	KUNIT_CASE(fault_fills_after_work),
 	KUNIT_CASE(fault_beside_work),
+	KUNIT_CASE(fault_after_paging),
+	KUNIT_CASE(fault_after_importer),
 	{}
 };
 

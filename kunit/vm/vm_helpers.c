@@ -69,6 +69,29 @@ int vmt_map(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 address, u64 offset,
 	}, 1);
 }
 
+u32 vmt_take_addresses(struct pagoda_rig *rig, struct drm_mm_node *nodes, u32 most)
+{
+	struct pagoda_device_mmu *mmu = rig->vidmm->device_mmu;
+	u32 count = 0;
+
+	mutex_lock(&mmu->lock);
+	while (count < most && !drm_mm_insert_node(&mmu->mm, &nodes[count], 1))
+		count++;
+	mutex_unlock(&mmu->lock);
+	KUNIT_ASSERT_LT(rig->test, count, most);
+	return count;
+}
+
+void vmt_give_addresses(struct pagoda_rig *rig, struct drm_mm_node *nodes, u32 count)
+{
+	struct pagoda_device_mmu *mmu = rig->vidmm->device_mmu;
+
+	mutex_lock(&mmu->lock);
+	while (count)
+		drm_mm_remove_node(&nodes[--count]);
+	mutex_unlock(&mmu->lock);
+}
+
 int vmt_set(struct pagoda_vm *vm, u32 type, u64 address, u64 size)
 {
 	return vmt_do(vm, &(struct pagoda_bind) {

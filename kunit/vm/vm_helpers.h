@@ -38,6 +38,13 @@ int vmt_set(struct pagoda_vm *vm, u32 type, u64 address, u64 size);
 int vmt_copy(struct pagoda_vm *vm, u64 from, u64 to, u64 size);
 /* Makes mappings of resident allocations that aren't offered valid. Returns 0 or negative errno. */
 int vmt_validate(struct pagoda_vm *vm);
+/*
+ * vmt_take_addresses() takes all free device addresses, page by page; returns the number of pages,
+ * fewer than @most, the number of pages that the device's MMU can map. vmt_give_addresses() gives
+ * them back.
+ */
+u32 vmt_take_addresses(struct pagoda_rig *rig, struct drm_mm_node *nodes, u32 most);
+void vmt_give_addresses(struct pagoda_rig *rig, struct drm_mm_node *nodes, u32 count);
 /* Evicts all page tables of all VMs, which are idle; returns the number of page tables. */
 u32 vmt_evict_tables(struct pagoda_rig *rig);
 

@@ -509,39 +509,22 @@ static void queue_is_bounded(struct kunit *test)
 /* ---- Page tables in system memory, which need addresses of the device's MMU -------- */
 
 #define ADDRESSES	256u	/* pages that the device's MMU can map */
+#define FAR_AWAY	(3 * (u64)SZ_1G)
+#define FAR_PAGES	4u	/* of a root that leads to FAR_AWAY, with two levels of tables */
+#define ROUND		16u	/* allocations that one call swaps out at most */
 
-static struct queue_test queue_test_few(struct kunit *test)
+static struct queue_test queue_test_few(struct kunit *test, u32 levels)
 {
 	static const struct pagoda_rig_mode mode = { VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, true };
-	const struct pagoda_rig_options options = { .mode = &mode, .mmu_pages = ADDRESSES };
+	const struct pagoda_rig_options options = {
+		.mode = &mode,
+		.mmu_pages = ADDRESSES,
+		.pt_levels = levels,
+	};
 	struct queue_test t = queue_test_on(pagoda_rig_create(test, &options));
 
 	pagoda_rig_settle_freed(t.rig);
 	return t;
-}
-
-/* Takes all free device addresses, page by page. Returns the number of pages. */
-static u32 queue_take_addresses(struct pagoda_rig *rig, struct drm_mm_node *nodes)
-{
-	struct pagoda_device_mmu *mmu = rig->vidmm->device_mmu;
-	u32 count = 0;
-
-	mutex_lock(&mmu->lock);
-	while (count < ADDRESSES && !drm_mm_insert_node(&mmu->mm, &nodes[count], 1))
-		count++;
-	mutex_unlock(&mmu->lock);
-	KUNIT_ASSERT_LT(rig->test, count, ADDRESSES);
-	return count;
-}
-
-static void queue_give_addresses(struct pagoda_rig *rig, struct drm_mm_node *nodes, u32 count)
-{
-	struct pagoda_device_mmu *mmu = rig->vidmm->device_mmu;
-
-	mutex_lock(&mmu->lock);
-	while (count)
-		drm_mm_remove_node(&nodes[--count]);
-	mutex_unlock(&mmu->lock);
 }
 
 /*
@@ -550,10 +533,10 @@ static void queue_give_addresses(struct pagoda_rig *rig, struct drm_mm_node *nod
  */
 static void queue_waits_for_addresses(struct kunit *test)
 {
-	struct queue_test t = queue_test_few(test);
+	struct queue_test t = queue_test_few(test, 0);
 	struct drm_mm_node *nodes = test_calloc(test, ADDRESSES, sizeof(*nodes));
 	struct dma_fence *fence = pagoda_test_fence(test);
-	u32 count = queue_take_addresses(t.rig, nodes);
+	u32 count = vmt_take_addresses(t.rig, nodes, ADDRESSES);
 	int error;
 
 	pagoda_rig_add_fence(test, pagoda_vm_resv(t.vm), fence, DMA_RESV_USAGE_BOOKKEEP);
@@ -562,7 +545,7 @@ static void queue_waits_for_addresses(struct kunit *test)
 	queue_settle(t.vm);
 	KUNIT_EXPECT_FALSE(test, queue_has_point(t.out, 1));
 	KUNIT_EXPECT_EQ(test, (int)DRM_PAGODA_VM_USABLE, pagoda_vm_condition(t.vm, &error));
-	queue_give_addresses(t.rig, nodes, count);
+	vmt_give_addresses(t.rig, nodes, count);
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
 	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
@@ -574,15 +557,15 @@ static void queue_waits_for_addresses(struct kunit *test)
 /* Allocations that nothing uses are swapped out for page tables that find no device addresses. */
 static void queue_gets_addresses(struct kunit *test)
 {
-	struct queue_test t = queue_test_few(test);
+	struct queue_test t = queue_test_few(test, 0);
 	struct drm_mm_node *nodes = test_calloc(test, ADDRESSES, sizeof(*nodes));
 	struct pagoda_bo **idle = test_calloc(test, ADDRESSES, sizeof(*idle));
-	u32 i, count = queue_take_addresses(t.rig, nodes);
+	u32 i, count = vmt_take_addresses(t.rig, nodes, ADDRESSES);
 
-	queue_give_addresses(t.rig, nodes, count);
+	vmt_give_addresses(t.rig, nodes, count);
 	for (i = 0; i < count; i++)
 		idle[i] = vmt_bo(t.rig, 1, i);
-	KUNIT_EXPECT_EQ(test, 0, queue_take_addresses(t.rig, nodes));
+	KUNIT_EXPECT_EQ(test, 0, vmt_take_addresses(t.rig, nodes, ADDRESSES));
 	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 1, t.out, 1));
 	queue_submit(t.rig, t.in, 1, NULL);
 	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
@@ -590,6 +573,111 @@ static void queue_gets_addresses(struct kunit *test)
 	vmt_drop(t.vm);
 	for (i = 0; i < count; i++)
 		pagoda_rig_close(idle[i]);
+	queue_test_end(&t);
+}
+
+/* Allocations of a page each, which nothing uses, at all device addresses that are free. */
+struct queue_idle {
+	struct pagoda_bo *bos[ADDRESSES];
+	u32 count;
+};
+
+/*
+ * Makes the allocations, and has TTM swap out last those whose address begins FAR_PAGES: before one
+ * of these no room for a large root is free.
+ */
+static struct queue_idle *queue_fill_addresses(struct kunit *test, struct pagoda_rig *rig)
+{
+	struct drm_mm_node *nodes = test_calloc(test, ADDRESSES, sizeof(*nodes));
+	struct queue_idle *idle = test_zalloc(test, sizeof(*idle));
+	u32 i;
+
+	idle->count = vmt_take_addresses(rig, nodes, ADDRESSES);
+	vmt_give_addresses(rig, nodes, idle->count);
+	for (i = 0; i < idle->count; i++)
+		idle->bos[i] = vmt_bo(rig, 1, i);
+	KUNIT_EXPECT_EQ(test, 0, vmt_take_addresses(rig, nodes, ADDRESSES));
+	for (i = 0; i < idle->count; i++) {
+		struct pagoda_bo *bo = idle->bos[i];
+
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		if (!(pagoda_tt_of(bo->ttm.ttm)->node.start % FAR_PAGES))
+			ttm_bo_move_to_lru_tail_unlocked(&bo->ttm);
+		dma_resv_unlock(bo->ttm.base.resv);
+	}
+	return idle;
+}
+
+static u32 queue_count_swapped(const struct queue_idle *idle)
+{
+	u32 i, count = 0;
+
+	for (i = 0; i < idle->count; i++)
+		count += !ttm_tt_is_populated(idle->bos[i]->ttm.ttm);
+	return count;
+}
+
+static void queue_close_idle(struct queue_idle *idle)
+{
+	while (idle->count)
+		pagoda_rig_close(idle->bos[--idle->count]);
+}
+
+/* One attempt to change the page tables, as all threads make it in a section. */
+static int queue_try_once(struct pagoda_vm *vm, const struct pagoda_bind *bind)
+{
+	struct dma_fence *fence = NULL;
+	int ret = pagoda_enter(vm->vidmm);
+
+	if (ret)
+		return ret;
+	mutex_lock(&vm->lock);
+	ret = pagoda_bind_run(vm, bind, 1, &fence);
+	mutex_unlock(&vm->lock);
+	pagoda_leave(vm->vidmm);
+	dma_fence_put(fence);
+	return ret;
+}
+
+/*
+ * If a page table that is larger than a page finds no device addresses, the VM's lock and the
+ * section are held while a few allocations are swapped out at most; VM_BIND comes again as often as
+ * necessary.
+ */
+static void queue_swaps_in_rounds(struct kunit *test)
+{
+	struct queue_test t = queue_test_few(test, 2);
+	const struct pagoda_bind bind = {
+		.type = DRM_PAGODA_BIND_MAP_ZERO,
+		.address = FAR_AWAY,
+		.size = PAGE_SIZE,
+	};
+	struct queue_idle *idle = queue_fill_addresses(test, t.rig);
+
+	KUNIT_EXPECT_EQ(test, -EAGAIN, queue_try_once(t.vm, &bind));
+	KUNIT_EXPECT_GT(test, queue_count_swapped(idle), 0);
+	KUNIT_EXPECT_LE(test, queue_count_swapped(idle), ROUND);
+	KUNIT_EXPECT_EQ(test, 0, vmt_do(t.vm, &bind, 1));
+	KUNIT_EXPECT_GT(test, queue_count_swapped(idle), ROUND);
+	vmt_expect(t.rig, t.vm->id, FAR_AWAY, 0);
+	vmt_drop(t.vm);
+	queue_close_idle(idle);
+	queue_test_end(&t);
+}
+
+/* A queued array comes again as often as necessary, too: the VM stays usable. */
+static void queue_swaps_for_queued(struct kunit *test)
+{
+	struct queue_test t = queue_test_few(test, 2);
+	struct queue_idle *idle = queue_fill_addresses(test, t.rig);
+
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, FAR_AWAY, t.in, 1, t.out, 1));
+	queue_submit(t.rig, t.in, 1, NULL);
+	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
+	KUNIT_EXPECT_GT(test, queue_count_swapped(idle), ROUND);
+	vmt_expect(t.rig, t.vm->id, FAR_AWAY, 300);
+	vmt_drop(t.vm);
+	queue_close_idle(idle);
 	queue_test_end(&t);
 }
 
@@ -606,6 +694,8 @@ static struct kunit_case vm_queue_cases[] = {
 	KUNIT_CASE_PARAM(queue_is_bounded, pagoda_rig_mmu_modes),
 	KUNIT_CASE(queue_waits_for_addresses),
 	KUNIT_CASE(queue_gets_addresses),
+	KUNIT_CASE(queue_swaps_in_rounds),
+	KUNIT_CASE(queue_swaps_for_queued),
 	{ }
 };
 

@@ -57,7 +57,7 @@ static int make_resident_try(struct pagoda_client *client, struct pagoda_bo_list
 	if (!pagoda_residency_is_made(client, list->bos, list->count, true)) {
 		ret = pagoda_residency_make(vidmm, list->bos, list->count, fence, trim);
 		if (!ret)
-			ret = pagoda_client_validate(client, fence);
+			ret = pagoda_room_later(fence, pagoda_client_validate(client, fence));
 		if (!ret)
 			pagoda_residency_note(list->bos, list->count);
 	}

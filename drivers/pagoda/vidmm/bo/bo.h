@@ -108,6 +108,7 @@ struct pagoda_dmem_claim {
 /* copy.c: kept copies: system pages of allocations in VRAM that stay after the move to VRAM */
 int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_copies_stop(struct pagoda_vidmm *vidmm);
+void pagoda_copies_fini(struct pagoda_vidmm *vidmm);
 const struct pagoda_bo *pagoda_copy_owner(struct ttm_buffer_object *bo);
 void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader);
 struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo);

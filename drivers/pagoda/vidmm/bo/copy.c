@@ -43,9 +43,9 @@
  * owner of the allocation is told in its fdinfo what its copies take. When an allocation leaves
  * VRAM, its content is copied to the pages of its copy even if these hold outdated content.
  */
-#include <linux/delay.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_managed.h>
 #include "core/compat.h"
@@ -56,14 +56,18 @@
 #include "bo.h"
 #include "internal.h"
 
-/* Microseconds between two tries to free the pages of copies that other threads have locked. */
-#define COPIES_WAIT_US	1000
+/*
+ * Jiffies until the pages of copies that couldn't be freed, because other threads have locked the
+ * copies, are tried again: DELAY_MIN at first, then twice the delay before, at most DELAY_MAX.
+ */
+#define DELAY_MIN	1
+#define DELAY_MAX	HZ
 
 /*
  * struct pagoda_copy - system pages that hold an allocation's content while it is in VRAM
  * @ttm: object with the pages and a reservation of its own
  * @bo: allocation that the copy is for; NULL once the copy is created
- * @link: entry in &pagoda_copies.list or &pagoda_copies.unwanted
+ * @link: entry in &pagoda_copies.list, &pagoda_copies.unwanted or &pagoda_copies.locked
  * @listed: @link is in &pagoda_copies.list; protected by &pagoda_copies.lock
  * @client: client that owns the allocation, a reference; or NULL
  * @blocks: number of parts of %VIRTIO_PAGODA_DIRTY_BLOCK bytes; the last part may be shorter
@@ -136,7 +140,7 @@ static unsigned long copies_give_up(struct pagoda_vidmm *vidmm, unsigned long pa
 	}
 	spin_unlock(&copies->lock);
 	if (found)
-		queue_work(vidmm->ttm.wq, &copies->work);
+		queue_work(copies->wq, &copies->work);
 	return found;
 }
 
@@ -177,6 +181,17 @@ static void copy_unlink(struct pagoda_copy *copy)
 
 	spin_lock(&copies->lock);
 	copy_delist(copies, copy);
+	spin_unlock(&copies->lock);
+}
+
+/* A thread has unlocked a copy: if the copy couldn't be freed before, has that tried again now. */
+static void copy_was_locked(struct pagoda_copy *copy)
+{
+	struct pagoda_copies *copies = copy->vidmm->copies;
+
+	spin_lock(&copies->lock);
+	if (!copy->listed && !list_empty(&copy->link))
+		mod_delayed_work(copies->wq, &copies->retry, 0);
 	spin_unlock(&copies->lock);
 }
 
@@ -348,6 +363,7 @@ void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy)
 	swap(copy->ttm.ttm, bo->ttm.ttm);
 	bo->content.copy = copy;
 	dma_resv_unlock(copy->ttm.base.resv);
+	copy_was_locked(copy);
 }
 
 /**
@@ -504,10 +520,9 @@ static struct pagoda_copy *copies_next(struct pagoda_copies *copies, bool any)
 /*
  * Frees the pages of a copy, which is in no list, and returns their number; 0 if they were freed
  * before. If another thread has locked the copy, or TTM can't free the pages now, adds the copy to
- * @kept and returns 0.
+ * @copies->locked and returns 0.
  */
-static unsigned long copy_try_free(struct pagoda_copies *copies, struct pagoda_copy *copy,
-				   struct list_head *kept)
+static unsigned long copy_try_free(struct pagoda_copies *copies, struct pagoda_copy *copy)
 {
 	bool locked = dma_resv_trylock(copy->ttm.base.resv), had = READ_ONCE(copy->charged);
 
@@ -518,46 +533,58 @@ static unsigned long copy_try_free(struct pagoda_copies *copies, struct pagoda_c
 	if (!READ_ONCE(copy->charged))
 		return locked && had ? copy_pages(copy) : 0;
 	spin_lock(&copies->lock);
-	list_move_tail(&copy->link, kept);
+	list_move_tail(&copy->link, &copies->locked);
 	spin_unlock(&copies->lock);
 	return 0;
 }
 
+/* If there are copies in @copies->locked, has these tried again after &pagoda_copies.delay. */
+static void copies_retry_later(struct pagoda_copies *copies)
+{
+	spin_lock(&copies->lock);
+	if (list_empty(&copies->locked))
+		copies->delay = DELAY_MIN;
+	else if (queue_delayed_work(copies->wq, &copies->retry, copies->delay))
+		copies->delay = min_t(unsigned long, 2 * copies->delay, DELAY_MAX);
+	spin_unlock(&copies->lock);
+}
+
 /*
  * Frees copies in @copies->unwanted, and with @any then the oldest others, until @pages pages are
- * freed. Leaves copies that can't be freed now in @copies->unwanted. Returns the number of pages
- * freed.
+ * freed. Moves copies that can't be freed now to @copies->locked, for copies_retry(). Returns the
+ * number of pages freed.
  */
 static unsigned long copies_free(struct pagoda_copies *copies, unsigned long pages, bool any)
 {
 	unsigned long freed = 0;
 	struct pagoda_copy *copy;
-	LIST_HEAD(kept);
 
 	while (freed < pages && (copy = copies_next(copies, any))) {
-		freed += copy_try_free(copies, copy, &kept);
+		freed += copy_try_free(copies, copy);
 		drm_gem_object_put(&copy->ttm.base);
 	}
-	spin_lock(&copies->lock);
-	list_splice_tail(&kept, &copies->unwanted);
-	spin_unlock(&copies->lock);
+	copies_retry_later(copies);
 	return freed;
 }
 
-/*
- * Frees all copies in &pagoda_copies.unwanted. A copy that another thread has locked, maybe until
- * jobs have ended, doesn't hold up the others: the work item tries such copies again and again.
- */
 static void copies_work(struct work_struct *work)
 {
-	struct pagoda_copies *copies = container_of(work, struct pagoda_copies, work);
+	copies_free(container_of(work, struct pagoda_copies, work), ULONG_MAX, false);
+}
 
-	for (;;) {
-		copies_free(copies, ULONG_MAX, false);
-		if (list_empty_careful(&copies->unwanted))
-			return;
-		fsleep(COPIES_WAIT_US);
-	}
+/*
+ * Has copies_work() try the copies in &pagoda_copies.locked again. The threads that have locked
+ * them may wait for jobs: while these go on, each try costs little, and there are few tries.
+ */
+static void copies_retry(struct work_struct *work)
+{
+	struct pagoda_copies *copies = container_of(to_delayed_work(work), struct pagoda_copies,
+						    retry);
+
+	spin_lock(&copies->lock);
+	list_splice_tail_init(&copies->locked, &copies->unwanted);
+	spin_unlock(&copies->lock);
+	queue_work(copies->wq, &copies->work);
 }
 
 /**
@@ -570,12 +597,7 @@ static void copies_work(struct work_struct *work)
  */
 bool pagoda_copies_reclaim(struct pagoda_vidmm *vidmm, unsigned long pages)
 {
-	struct pagoda_copies *copies = vidmm->copies;
-	unsigned long freed = copies_free(copies, pages, true);
-
-	if (!list_empty_careful(&copies->unwanted))
-		queue_work(vidmm->ttm.wq, &copies->work);
-	return freed;
+	return copies_free(vidmm->copies, pages, true);
 }
 
 /* Sets up &pagoda_vidmm.copies, without any copy, and the shrinker. Returns 0 or -ENOMEM. */
@@ -590,12 +612,21 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	spin_lock_init(&copies->lock);
 	INIT_LIST_HEAD(&copies->list);
 	INIT_LIST_HEAD(&copies->unwanted);
+	INIT_LIST_HEAD(&copies->locked);
 	INIT_WORK(&copies->work, copies_work);
+	INIT_DELAYED_WORK(&copies->retry, copies_retry);
+	copies->delay = DELAY_MIN;
 	/* By default a quarter of RAM: half of the pages that TTM uses at most. */
 	copies->limit = args->copies_limit ?: (u64)totalram_pages() << PAGE_SHIFT >> 2;
-	copies->shrinker = shrinker_alloc(0, "drm-pagoda-copies");
-	if (!copies->shrinker)
+	/* Not TTM's work queue: copies wait for the device, and would hold up what TTM frees. */
+	copies->wq = alloc_workqueue("pagoda-copies", WQ_MEM_RECLAIM | WQ_UNBOUND, 1);
+	if (!copies->wq)
 		return -ENOMEM;
+	copies->shrinker = shrinker_alloc(0, "drm-pagoda-copies");
+	if (!copies->shrinker) {
+		destroy_workqueue(copies->wq);
+		return -ENOMEM;
+	}
 	copies->shrinker->count_objects = copies_shrinkable;
 	copies->shrinker->scan_objects = copies_scan;
 	copies->shrinker->private_data = vidmm;
@@ -604,12 +635,22 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 }
 
 /*
- * Unregisters the shrinker, so that no copies are freed any more because the kernel needs memory,
- * and waits for the end of copies_work(). May sleep.
+ * Unregisters the shrinker, and ends the work items that free copies: from now on a copy is freed
+ * only with its allocation, or by the thread that needs pages. May sleep.
  */
 void pagoda_copies_stop(struct pagoda_vidmm *vidmm)
 {
-	shrinker_free(vidmm->copies->shrinker);
-	vidmm->copies->shrinker = NULL;
-	flush_work(&vidmm->copies->work);
+	struct pagoda_copies *copies = vidmm->copies;
+
+	shrinker_free(copies->shrinker);
+	copies->shrinker = NULL;
+	disable_delayed_work_sync(&copies->retry);
+	disable_work_sync(&copies->work);
+}
+
+/* Undoes pagoda_copies_init() when all copies are freed. May sleep. */
+void pagoda_copies_fini(struct pagoda_vidmm *vidmm)
+{
+	pagoda_copies_stop(vidmm);
+	destroy_workqueue(vidmm->copies->wq);
 }

@@ -25,11 +25,15 @@ struct ttm_resource_manager;
 struct pagoda_copies {
 	atomic64_t bytes;		/* sum of the sizes of copies that have pages */
 	u64 limit;			/* largest value that @bytes may have; constant */
-	spinlock_t lock;		/* protects list, listed, unwanted; taken in reclaim, too */
-	struct list_head list;		/* struct pagoda_copy not yet in @unwanted, oldest first */
+	spinlock_t lock;		/* protects lists, listed, delay; taken in reclaim, too */
+	struct list_head list;		/* struct pagoda_copy that is to be kept, oldest first */
 	unsigned long listed;		/* pages of the copies in @list; also read without @lock */
 	struct list_head unwanted;	/* struct pagoda_copy whose pages @work is to free */
+	struct list_head locked;	/* struct pagoda_copy that @work couldn't lock */
+	unsigned long delay;		/* jiffies before @retry runs the next time */
+	struct workqueue_struct *wq;	/* for @work and @retry only */
 	struct work_struct work;
+	struct delayed_work retry;	/* moves the copies in @locked to @unwanted, for @work */
 	struct shrinker *shrinker;	/* fills @unwanted; NULL once unregistered */
 };
 

@@ -18,12 +18,8 @@
 #include "bo.h"
 #include "internal.h"
 
-/*
- * WINDOW_VICTIMS: most victims of the policy around which ranges of VRAM (windows) are looked at.
- * WINDOW_OWNERS: most allocations in a window: with more, the window isn't freed.
- */
+/* Most victims of the policy around which ranges of VRAM, windows, are looked at. */
 #define WINDOW_VICTIMS	8
-#define WINDOW_OWNERS	64
 /*
  * Most attempts to free a range of VRAM, a window, for an allocation: another operation may take
  * room in a window that was freed.
@@ -32,10 +28,11 @@
 
 /*
  * A range of VRAM that could be freed for a contiguous allocation. @bos: the @count allocations in
- * the range, a reference each; @cost: window_cost(), the lowest is best.
+ * the range, a reference each: a range with more isn't freed; @cost: window_cost(), the lowest is
+ * best.
  */
 struct window {
-	struct pagoda_bo *bos[WINDOW_OWNERS];
+	struct pagoda_bo *bos[PAGODA_VRAM_OWNERS];
 	u32 count;
 	u64 cost;
 };
@@ -85,7 +82,7 @@ static void window_look(struct pagoda_bo *want, const struct ttm_place *place, u
 	if (start < lowest || start > end || end - start < want->ttm.base.size)
 		return;
 	count = pagoda_vram_owners(want->vidmm, start, want->ttm.base.size, window->bos,
-				   WINDOW_OWNERS);
+				   PAGODA_VRAM_OWNERS);
 	if (count < 0)
 		return;
 	window->count = count;

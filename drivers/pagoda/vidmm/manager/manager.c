@@ -389,7 +389,7 @@ static const struct vidmm_part {
 	{ "holdings", holdings_init },
 	{ "reset", pagoda_reset_init, NULL, pagoda_reset_fini },
 	{ "rebuild", pagoda_rebuild_init },
-	{ "copies", pagoda_copies_init, pagoda_copies_stop, pagoda_copies_stop },
+	{ "copies", pagoda_copies_init, pagoda_copies_stop, pagoda_copies_fini },
 	{ "TTM", ttm_init, NULL, ttm_fini },
 	{ "device MMU", pagoda_device_mmu_init, pagoda_device_mmu_stop, pagoda_device_mmu_fini },
 	{ "own pages", pagoda_dummy_init, NULL, pagoda_dummy_fini },

@@ -24,6 +24,7 @@
 #include <linux/delay.h>
 #include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
@@ -223,6 +224,8 @@ static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 			return ret;
 		if (!ret && (ctx->no_wait_gpu || !tries--))
 			return -ENOMEM;
+		if (ret && ctx->interruptible && signal_pending(current))
+			return -ERESTARTSYS;
 		if (ret)
 			continue;
 		/* TTM's worker, which needs no lock held here, frees ranges of finished moves. */

@@ -324,7 +324,8 @@ void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
 int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt);
 
-/* vram_owners.c: find the allocations in a range of VRAM */
+/* vram_owners.c: find the allocations, not more than PAGODA_VRAM_OWNERS, in a range of VRAM */
+#define PAGODA_VRAM_OWNERS	64
 int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct pagoda_bo **bos,
 		       u32 room);
 

@@ -4,6 +4,8 @@
  * VRAM's allocator points to the resource that the block belongs to; blocks of the reserve and of
  * invalid ranges point to no resource.
  */
+#include <linux/hash.h>
+#include <linux/log2.h>
 #include <drm/ttm/ttm_bo.h>
 #include "core/compat.h"
 #include "core/core.h"
@@ -65,21 +67,56 @@ void pagoda_vram_own(struct pagoda_vram_resource *res)
 		block->private = res;
 }
 
+/* Buckets of struct owners: twice as many as allocations, so that few share a bucket. */
+#define OWNERS_BITS	(const_ilog2(PAGODA_VRAM_OWNERS) + 1)
+
 /*
- * Returns whether an allocated block belongs to one of @count allocations. No reference is taken:
- * the caller has references to @bos, and holds pagoda_vram.lock, without which the resource may be
- * freed.
+ * struct owners - allocations that a walk has found so far, a reference each, and where to find
+ * them, so that the time for a block doesn't grow with their number
+ * @buckets: hash table with open addressing: index in @bos plus one, or 0
  */
-static bool block_is_of(struct gpu_buddy_block *block, struct pagoda_bo **bos, u32 count)
+struct owners {
+	struct pagoda_bo **bos;
+	u32 count;
+	u8 buckets[1 << OWNERS_BITS];
+};
+
+/*
+ * Returns the bucket of an allocation: 0 if the walk hasn't found @bo, which may be NULL or
+ * anything else. @bo is only compared.
+ */
+static u8 *owners_bucket(struct owners *owners, const struct ttm_buffer_object *bo)
+{
+	u32 i = hash_ptr(bo, OWNERS_BITS);
+
+	while (owners->buckets[i] && &owners->bos[owners->buckets[i] - 1]->ttm != bo)
+		i = (i + 1) % ARRAY_SIZE(owners->buckets);
+	return &owners->buckets[i];
+}
+
+/*
+ * Returns whether the walk has found the allocation of an allocated block before. Takes no
+ * reference: the caller holds pagoda_vram.lock, without which the resource may be freed.
+ */
+static bool owners_have(struct owners *owners, struct gpu_buddy_block *block)
 {
 	struct pagoda_vram_resource *res = block->private;
-	struct ttm_buffer_object *bo = res ? READ_ONCE(res->base.bo) : NULL;
 
-	/* Begin at the end: most likely the last of @bos, to which the block before belongs. */
-	while (count--)
-		if (&bos[count]->ttm == bo)
-			return true;
-	return false;
+	return *owners_bucket(owners, res ? READ_ONCE(res->base.bo) : NULL);
+}
+
+/* Adds an allocation, and takes over the caller's reference. */
+static void owners_add(struct owners *owners, struct pagoda_bo *bo)
+{
+	u8 *bucket = owners_bucket(owners, &bo->ttm);
+
+	/* TTM may have told just now that the block, too, belongs to an allocation found before. */
+	if (*bucket) {
+		drm_gem_object_put(&bo->ttm.base);
+		return;
+	}
+	owners->bos[owners->count++] = bo;
+	*bucket = owners->count;
 }
 
 /**
@@ -89,7 +126,7 @@ static bool block_is_of(struct gpu_buddy_block *block, struct pagoda_bo **bos, u
  * @size: Bytes of the range, which ends in VRAM
  * @bos: Filled with the allocations, each once and with a reference, sorted by the address of an
  *	allocation's first block in the range
- * @room: Number of entries that fit into @bos
+ * @room: Number of entries that fit into @bos, at most %PAGODA_VRAM_OWNERS
  *
  * pagoda_vram.lock is dropped every few blocks: for blocks that are freed or allocated during the
  * walk, @bos may have the former allocation, or none.
@@ -103,8 +140,9 @@ int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct p
 		       u32 room)
 {
 	struct pagoda_vram *vram = vidmm->vram;
+	struct owners owners = { .bos = bos };
 	u64 at = start;
-	u32 count = 0, looked = 0;
+	u32 looked = 0;
 	int ret = 0;
 
 	mutex_lock(&vram->lock);
@@ -119,17 +157,17 @@ int pagoda_vram_owners(struct pagoda_vidmm *vidmm, u64 start, u64 size, struct p
 		}
 		block = pagoda_vram_block_at(&vram->mm, at);
 		at = block_end(&vram->mm, block);
-		if (gpu_buddy_block_is_free(block) || block_is_of(block, bos, count))
+		if (gpu_buddy_block_is_free(block) || owners_have(&owners, block))
 			continue;
-		if (count < room)
+		if (owners.count < room)
 			bo = block_owner(vidmm, block);
 		if (bo)
-			bos[count++] = bo;
+			owners_add(&owners, bo);
 		else
 			ret = -EBUSY;
 	}
 	mutex_unlock(&vram->lock);
-	while (ret && count)
-		drm_gem_object_put(&bos[--count]->ttm.base);
-	return ret ?: count;
+	while (ret && owners.count)
+		drm_gem_object_put(&bos[--owners.count]->ttm.base);
+	return ret ?: owners.count;
 }

@@ -205,7 +205,7 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 		if (count)
 			ret = pagoda_residency_make(vidmm, bos, count, fence, &trim);
 		if (!ret)
-			ret = pagoda_client_validate(client, fence);
+			ret = pagoda_room_later(fence, pagoda_client_validate(client, fence));
 	} else {
 		ret = pagoda_residency_evict(vidmm, bos, count, fence);
 	}

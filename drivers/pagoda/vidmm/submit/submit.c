@@ -246,7 +246,8 @@ static int submit_rebind_all(struct submit_run *run)
 		ret = submit_rebind_bo(run, bo);
 	}
 	if (!ret)
-		ret = pagoda_rebind_run(&run->rebind, &run->tables);
+		ret = pagoda_room_later(&run->submit->blockers,
+					pagoda_rebind_run(&run->rebind, &run->tables));
 	pagoda_rebind_fini(&run->rebind);
 	return ret;
 }
@@ -274,8 +275,10 @@ static int submit_in_room(struct submit_run *run, int (*step)(struct submit_run 
 
 static int submit_bring_tables(struct submit_run *run)
 {
-	return pagoda_vm_make_tables_resident(run->vm) ?:
-	       pagoda_save_validate(&run->submit->context->save);
+	int ret = pagoda_room_later(&run->submit->blockers,
+				    pagoda_vm_make_tables_resident(run->vm));
+
+	return ret ?: pagoda_save_validate(&run->submit->context->save);
 }
 
 /*
@@ -696,7 +699,8 @@ static int submit_try(struct submit_run *run)
  *			&pagoda_submit.blockers isn't NULL, after that fence has signalled
  *	-EINPROGRESS	the job can't be made before &pagoda_submit.blockers has signalled: memory
  *			that the job needs can't move until then, or the job is fenced and would
- *			hold too much memory while it waits for that fence
+ *			hold too much memory while it waits for that fence; or the fence has
+ *			signalled, and the job is to be made again at once (pagoda_room_later())
  *	-ENODATA	a listed allocation is offered
  *	-ECANCELED	the VM is unusable
  */

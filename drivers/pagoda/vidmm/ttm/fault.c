@@ -42,7 +42,7 @@
 #define FAULT_LINGER	(HZ / 10 ?: 1)
 
 /* Returns whether an allocation has to leave its present place before the CPU can map it. */
-static bool fault_must_move(struct pagoda_bo *bo)
+bool pagoda_fault_must_move(struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
@@ -54,21 +54,23 @@ static bool fault_must_move(struct pagoda_bo *bo)
 	return !bo->tiling.layout.tiling && !pagoda_vram_is_visible(bo->vidmm, res);
 }
 
-static int fault_validate(struct pagoda_bo *bo, bool interruptible)
-{
-	struct pagoda_operation op = { .ttm.interruptible = interruptible };
-
-	return pagoda_bo_place(bo, pagoda_bo_placement_cpu, &op);
-}
-
 /*
- * Moves an allocation, if necessary, to where the CPU can map it, once jobs that use it have ended.
- * Returns 0, -ENOMEM, -EBUSY, -EINTR, -ERESTARTSYS, or another error of pagoda_bo_place(). The
- * caller holds the reservation.
+ * Moves an allocation with pagoda_fault_must_move() to where the CPU can map it, once jobs with a
+ * place of an engine that use the allocation have ended. Returns 0; -EINPROGRESS with *@late set to
+ * a fence to wait for, without the reservation, before the next call, if other work uses the
+ * allocation, such as that of an importer that was told of the move; -ENOMEM, -EBUSY, -EINTR,
+ * -ERESTARTSYS, or another error of pagoda_bo_place(). The caller holds the reservation.
  */
-int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
+int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible, struct dma_fence **late)
 {
-	return fault_must_move(bo) ? fault_validate(bo, interruptible) : 0;
+	struct pagoda_operation op = {
+		.ttm.interruptible = interruptible,
+		.flags = PAGODA_PL_PROMPT,
+	};
+	int ret = pagoda_bo_place(bo, pagoda_bo_placement_cpu, &op);
+
+	*late = op.late;
+	return ret;
 }
 
 /*
@@ -104,7 +106,8 @@ static bool fault_must_fill(const struct pagoda_bo *bo)
 
 /*
  * Moves an allocation to where the CPU can map it, after fault_await() if work uses the allocation.
- * Signals don't end the move. Returns 0, or a VM_FAULT_* value as fault_await() or for an error.
+ * Signals don't end the move. Returns 0, or a VM_FAULT_* value as fault_await() or for an error;
+ * also VM_FAULT_RETRY with *@busy set if an importer that was told of the move has added a fence.
  */
 static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf, struct dma_fence **busy)
 {
@@ -117,7 +120,9 @@ static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf, struct 
 		waited = fault_await(bo, vmf, busy);
 	if (waited)
 		return waited;
-	ret = fault_validate(bo, false);
+	ret = pagoda_fault_bring(bo, false, busy);
+	if (ret == -EINPROGRESS)
+		return VM_FAULT_RETRY;
 	if (ret == -EBUSY)
 		return VM_FAULT_NOPAGE;
 	if (ret)
@@ -128,31 +133,27 @@ static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf, struct 
 
 /*
  * Waits for paging of the allocation, because the caller has to know whether this paging lost
- * content, which the caller then replaces by zeros. TTM waits for paging, too, but later. Returns
- * 0, or VM_FAULT_NOPAGE if a signal ended the wait, with the reservation and mmap_lock held.
- * Returns VM_FAULT_RETRY with both dropped, but with both held under FAULT_FLAG_RETRY_NOWAIT.
+ * content, which the caller then replaces by zeros. TTM waits for paging, too, but later, and with
+ * the reservation held. At the first try of a fault that can be retried, doesn't wait, but sets
+ * *@busy to the fence and returns VM_FAULT_RETRY; with FAULT_FLAG_RETRY_NOWAIT returns
+ * VM_FAULT_RETRY only. Returns 0 if no paging is left, or VM_FAULT_NOPAGE if a signal ended the
+ * wait. Drops no lock.
  */
-static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf)
+static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf, struct dma_fence **busy)
 {
 	struct dma_resv *resv = bo->ttm.base.resv;
 
 	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL))
 		return 0;
-	if (!fault_flag_allow_retry_first(vmf->flags)) {
-		pagoda_stream_flush(bo->vidmm);
-		return dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
-					     MAX_SCHEDULE_TIMEOUT) < 0 ? VM_FAULT_NOPAGE : 0;
-	}
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
-
 	pagoda_stream_flush(bo->vidmm);
-	drm_gem_object_get(&bo->ttm.base);
-	mmap_read_unlock(vmf->vma->vm_mm);
-	dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true, MAX_SCHEDULE_TIMEOUT);
-	dma_resv_unlock(resv);
-	drm_gem_object_put(&bo->ttm.base);
-	return VM_FAULT_RETRY;
+	if (!fault_flag_allow_retry_first(vmf->flags))
+		return dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
+					     MAX_SCHEDULE_TIMEOUT) < 0 ? VM_FAULT_NOPAGE : 0;
+	if (dma_resv_get_singleton(resv, DMA_RESV_USAGE_KERNEL, busy))
+		*busy = pagoda_access_user(bo, DMA_RESV_USAGE_KERNEL);
+	return *busy ? VM_FAULT_RETRY : 0;
 }
 
 static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
@@ -221,7 +222,7 @@ static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *m
 
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT && !pagoda_swizzle_is_shown(bo))
 		return VM_FAULT_RETRY;
-	ret = fault_wait(bo, vmf);
+	ret = fault_wait(bo, vmf, busy);
 	if (ret)
 		return ret;
 	*busy = fault_find_user(bo, vmf);
@@ -313,7 +314,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	/* A client that offers an allocation promises not to access its content (C171). */
 	if (pagoda_offer_refuses(bo))
 		return VM_FAULT_SIGBUS;
-	move = fault_must_move(bo);
+	move = pagoda_fault_must_move(bo);
 	if (!move && bo->tiling.layout.tiling && bo->ttm.resource->mem_type == TTM_PL_VRAM) {
 		ret = fault_show(bo, vmf, &move, busy);
 		if (ret)
@@ -325,7 +326,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 			return ret;
 	}
 	fault_trace(bo, vmf, move);
-	ret = fault_wait(bo, vmf);
+	ret = fault_wait(bo, vmf, busy);
 	if (ret)
 		return ret;
 	ret = fault_settle(bo, vmf, busy);

@@ -171,8 +171,9 @@ int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo);
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
 
-/* fault.c: brings an allocation to where the CPU can map it; returns 0 or a negative errno */
-int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible);
+/* fault.c: whether the CPU can't map an allocation where it is; brings it to where the CPU can */
+bool pagoda_fault_must_move(struct pagoda_bo *bo);
+int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible, struct dma_fence **late);
 
 /* move_steps.c: emits the steps of a move, or adds up their cost; undoes a failed move */
 int pagoda_move_run(struct pagoda_move *m);

@@ -44,6 +44,11 @@
 
 PAGODA_IMPORT_DMA_BUF;
 
+/* Rounds of an access of the CPU that wait for all work without the reservation. */
+#define PRIME_ROUNDS	4
+/* Jiffies after which a wait with the reservation held looks whether the device was reset. */
+#define PRIME_LOOK	(HZ / 20 ?: 1)
+
 static struct pagoda_bo *prime_bo(const struct dma_buf *dma_buf)
 {
 	return pagoda_bo_of_gem(dma_buf->priv);
@@ -79,10 +84,47 @@ static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *atta
 }
 
 /*
+ * Waits for work that uses the allocation and has no place of an engine, as long as clients let it
+ * last: callers of dma_buf_ops hold the reservation, which can't be dropped here. But the rebuild
+ * after a reset, for which all clients wait, needs the reservation: then the wait ends. Returns 0,
+ * -EAGAIN after a reset, or -ERESTARTSYS.
+ */
+static int prime_await(struct pagoda_bo *bo)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+	struct dma_fence *fence;
+	long left;
+
+	while ((fence = pagoda_stream_get_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))) {
+		pagoda_stream_flush(bo->vidmm);
+		do {
+			left = -EAGAIN;
+			if (!pagoda_reset_is_pending(bo->vidmm))
+				left = dma_fence_wait_timeout(fence, true, PRIME_LOOK);
+		} while (!left);
+		dma_fence_put(fence);
+		if (left < 0)
+			return left;
+	}
+	return 0;
+}
+
+/* Returns whether an allocation is where pagoda_bo_placement_shared() places it. */
+static bool prime_is_there(const struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+
+	return res && res->mem_type == TTM_PL_TT &&
+	       (!(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY) ||
+		pagoda_aperture_has_address(res));
+}
+
+/*
  * Moves the allocation to the aperture segment, where other devices reach it, and replaces lost
- * content by zeros. The move waits in the stream for jobs that have a place of an engine, so that
- * the other device waits for the move's fence; for other jobs and devices this function waits.
- * Returns 0, -ENODATA if the allocation is offered, or another negative errno.
+ * content by zeros. A move waits in the stream for jobs that have a place of an engine, so that the
+ * other device waits for the move's fence; for other jobs and devices this function waits before
+ * the move. Returns 0; -ENODATA if the allocation is offered; -EAGAIN if the device is reset during
+ * the wait; or another negative errno.
  */
 static int prime_bring(struct pagoda_bo *bo)
 {
@@ -90,19 +132,18 @@ static int prime_bring(struct pagoda_bo *bo)
 		.ttm.interruptible = true,
 		.flags = PAGODA_PL_PIPELINED,
 	};
-	struct dma_resv *resv = bo->ttm.base.resv;
+	bool waits = !prime_is_there(bo);
 	int ret;
 
 	if (pagoda_offer_refuses(bo))
 		return -ENODATA;
 	do {
-		ret = 0;
-		if (pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))
-			ret = pagoda_stream_await(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP, true);
+		ret = waits ? prime_await(bo) : 0;
 		ret = ret ?: pagoda_bo_place(bo, pagoda_bo_placement_shared, &op);
 		/* If devices that were told of the move have added fences, wait for these, too. */
-	} while (ret == -EBUSY &&
-		 pagoda_stream_has_queued(bo->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP));
+		waits = true;
+	} while (ret == -EBUSY && pagoda_stream_has_queued(bo->vidmm, bo->ttm.base.resv,
+							   DMA_RESV_USAGE_BOOKKEEP));
 	return ret ?: pagoda_lost_settle(bo);
 }
 
@@ -175,7 +216,7 @@ static void prime_unpin(struct dma_buf_attachment *attach)
 	prime_bo_unpin(prime_bo(attach->dmabuf));
 }
 
-/* ---- Mappings of importers and of the CPU ------------------------------------- */
+/* ---- Mappings of importers ------------------------------------------------------ */
 
 static struct sg_table *prime_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
 {
@@ -207,38 +248,157 @@ static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 	kfree(sgt);
 }
 
-/*
- * Moves an allocation that the CPU may map and is going to read to where the CPU can map it, so
- * that no page fault has to move the allocation. In any case replaces lost content by zeros.
- * Without a move, doesn't wait for the implicit fences: the dma-buf core does. The reservation is
- * held. Returns 0 or a negative errno.
- */
-static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
-{
-	int ret = 0;
+/* ---- Accesses of the CPU -------------------------------------------------------- */
 
-	if (dir != DMA_TO_DEVICE && pagoda_bo_may_be_mapped(bo))
-		ret = pagoda_fault_bring(bo, true);
-	return ret ?: pagoda_lost_settle(bo);
+/*
+ * struct prime_access - access of the CPU that begins
+ * @reads: the CPU is going to read
+ * @rounds: number of calls of prime_show() so far
+ * @filled: lost content was replaced by zeros
+ * @busy: with -EINPROGRESS the fence to wait for before the next call of prime_show(), a reference
+ */
+struct prime_access {
+	struct pagoda_bo *bo;
+	bool reads;
+	u32 rounds;
+	bool filled;
+	struct dma_fence *busy;
+};
+
+/*
+ * Returns whether an allocation that the CPU may map and is going to read has to move to where the
+ * CPU can map it, so that no page fault has to move the allocation.
+ */
+static bool access_moves(const struct prime_access *access)
+{
+	return access->reads && pagoda_bo_may_be_mapped(access->bo) &&
+	       pagoda_fault_must_move(access->bo);
 }
 
-static int prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data_direction dir)
+/* Returns whether lost content has to be replaced by zeros. */
+static bool access_fills(const struct prime_access *access)
 {
-	struct pagoda_bo *bo = prime_bo(dma_buf);
-	struct drm_device *drm = bo->vidmm->drm;
+	/* Pairs with pagoda_bo_mark_lost(): sees losses by paging whose fence has signalled. */
+	return smp_load_acquire(&access->bo->content.unclean) || pagoda_lost_is_stale(access->bo);
+}
+
+/*
+ * Returns a reference to a fence that the access has to wait for without the reservation, or NULL:
+ * for PRIME_ROUNDS rounds a fence of any work that a move or a fill would wait for; later only one
+ * of work without a place of an engine.
+ */
+static struct dma_fence *access_blocker(const struct prime_access *access)
+{
+	struct pagoda_bo *bo = access->bo;
+	enum dma_resv_usage usage = DMA_RESV_USAGE_BOOKKEEP;
+
+	if (!access_moves(access)) {
+		if (!access_fills(access))
+			return NULL;
+		/* The CPU clears system pages, which waits for no job. */
+		if (!pagoda_bo_is_in_vram(bo))
+			usage = DMA_RESV_USAGE_KERNEL;
+	}
+	if (access->rounds < PRIME_ROUNDS)
+		return pagoda_access_user(bo, usage);
+	return pagoda_stream_get_queued(bo->vidmm, bo->ttm.base.resv, usage);
+}
+
+/*
+ * Moves the allocation if access_moves(). Returns 0; -EINPROGRESS with @access->busy set if the
+ * allocation can't move yet, because an importer that was told of the move goes on using the
+ * allocation until a fence signals; or another negative errno.
+ */
+static int access_bring(struct prime_access *access)
+{
+	int ret;
+
+	if (!access_moves(access))
+		return 0;
+	ret = pagoda_fault_bring(access->bo, true, &access->busy);
+	if (ret != -EBUSY || access->rounds >= PRIME_ROUNDS)
+		return ret;
+	/* The fence that the move couldn't wait for has signalled since: try again. */
+	access->busy = dma_fence_get_stub();
+	return -EINPROGRESS;
+}
+
+/*
+ * Makes the content ready for the CPU: moves the allocation if access_moves(), and replaces lost
+ * content by zeros. Otherwise doesn't wait for the implicit fences: the dma-buf core does. The
+ * reservation is held. Returns 0; -EINPROGRESS with @access->busy set if the caller has to wait for
+ * that fence, without the reservation, and to call again; -EIO if the zeros were lost, too; or
+ * another negative errno.
+ */
+static int prime_show(struct prime_access *access)
+{
+	int ret;
+
+	access->busy = access_blocker(access);
+	access->rounds++;
+	if (access->busy)
+		return -EINPROGRESS;
+	ret = access_bring(access);
+	if (ret || !access_fills(access))
+		return ret;
+	if (access->filled)
+		return -EIO;
+	access->filled = true;
+	ret = pagoda_lost_clear(access->bo);
+	if (ret)
+		return ret;
+	access->busy = pagoda_access_user(access->bo, DMA_RESV_USAGE_KERNEL);
+	if (access->busy)
+		return -EINPROGRESS;
+	return access_fills(access) ? -EIO : 0;
+}
+
+/* Calls prime_show() with the reservation held. Returns what that returns, -EINTR or -ENODEV. */
+static int access_try(struct prime_access *access)
+{
+	struct pagoda_vidmm *vidmm = access->bo->vidmm;
+	struct dma_resv *resv = access->bo->ttm.base.resv;
 	int ret, idx;
 
-	if (!drm_dev_enter(drm, &idx))
+	if (!drm_dev_enter(vidmm->drm, &idx))
 		return -ENODEV;
-	pagoda_reset_wait(bo->vidmm);
-	ret = dma_resv_lock_interruptible(dma_buf->resv, NULL);
+	pagoda_reset_wait(vidmm);
+	ret = dma_resv_lock_interruptible(resv, NULL);
 	if (!ret) {
-		ret = prime_show(bo, dir);
-		dma_resv_unlock(dma_buf->resv);
+		ret = prime_show(access);
+		dma_resv_unlock(resv);
 	}
+	if (ret == -EINPROGRESS)
+		pagoda_stream_flush(vidmm);
 	drm_dev_exit(idx);
 	return ret;
 }
+
+/*
+ * dma_buf_ops.begin_cpu_access. Waits, as long as the users of the allocation let their work last,
+ * without a lock; but after PRIME_ROUNDS rounds with the reservation held for jobs that have a
+ * place of an engine, which end within their time limit: else a client that always has jobs queued
+ * would keep the CPU from the content. Returns 0, -ERESTARTSYS or -EINTR after a signal, or another
+ * negative errno.
+ */
+static int prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data_direction dir)
+{
+	struct prime_access access = {
+		.bo = prime_bo(dma_buf),
+		.reads = dir != DMA_TO_DEVICE,
+	};
+	int ret;
+
+	while ((ret = access_try(&access)) == -EINPROGRESS) {
+		ret = dma_fence_wait(access.busy, true);
+		dma_fence_put(access.busy);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+/* ---- Mappings for the kernel, and the end of a dma-buf -------------------------- */
 
 /*
  * dma_buf_ops.vmap: maps the allocation for the kernel. Pins the allocation, because the address in

@@ -265,7 +265,8 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
  * fence after which the addresses can be used, with a reference; to NULL if the addresses can be
  * used at once. Caller holds pagoda_vm.lock and no reservation. Returns 0, -EINVAL as
  * pagoda_unique_check(), -ENODATA if an allocation is offered, -ENOMEM, -EBUSY, -EINTR,
- * -ERESTARTSYS or, in CPU_VIRTUAL mode, another error of allocating a page table.
+ * -ERESTARTSYS or, in CPU_VIRTUAL mode, -EAGAIN (pagoda_room_later()) or another error of
+ * allocating a page table.
  */
 int pagoda_bind_run(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		    struct dma_fence **fence)

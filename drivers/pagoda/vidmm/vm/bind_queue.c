@@ -105,9 +105,9 @@ static struct pagoda_bind_job *queue_job(struct pagoda_deferred_item *item)
 }
 
 /*
- * Applies a queued array. After -ENOMEM or -EBUSY, unless @last is set, the array is left for
- * another attempt. Any other error, and any error with @last, makes the VM unusable: the arrays
- * queued behind end with -ECANCELED. Returns 0 or the error.
+ * Applies a queued array. After -EAGAIN and, unless @last is set, after -ENOMEM or -EBUSY, the
+ * array is left for another attempt. Any other error makes the VM unusable: the arrays queued
+ * behind end with -ECANCELED. Returns 0 or the error.
  */
 static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool last)
 {
@@ -118,7 +118,7 @@ static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool las
 	ret = vm->closed ? -ECANCELED : pagoda_bind_run(vm, job->binds, job->count, &fence);
 	if (!ret) {
 		pagoda_syncs_signal(vm->vidmm, &job->syncs, fence);
-	} else if (last || !bind_may_work(ret)) {
+	} else if (ret != -EAGAIN && (last || !bind_may_work(ret))) {
 		drm_dbg_driver(vm->vidmm->drm, "VM %u: a change failed: %d\n", vm->id, ret);
 		vm->error = ret;
 		pagoda_deferred_stop(&vm->queue, -ECANCELED);
@@ -132,8 +132,12 @@ static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item
 {
 	struct pagoda_bind_job *job = queue_job(item);
 	struct pagoda_vm *vm = queue_vm(queue);
-	int ret = queue_try(vm, job, ++job->tries == QUEUE_TRIES);
+	int ret = queue_try(vm, job, job->tries + 1 == QUEUE_TRIES);
 
+	/* Page tables need more room than one call makes: at once try again, in a new section. */
+	if (ret == -EAGAIN)
+		return -ERESTART;
+	job->tries++;
 	if (!bind_may_work(ret) || job->tries == QUEUE_TRIES)
 		return ret;
 	if (job->tries == 1) {
@@ -365,6 +369,7 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *full
 int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		       struct dma_fence **fence)
 {
+	struct dma_fence *late = NULL;
 	bool full, again;
 	u32 tries = 0;
 	int ret;
@@ -380,7 +385,10 @@ int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		pagoda_leave(vm->vidmm);
 		if (full)
 			ret = queue_wait_room(vm);
-		again = full ? !ret : pagoda_room_again(vm->vidmm, vm->client, &tries, &ret);
+		else
+			ret = pagoda_room_later(&late, ret);
+		again = full ? !ret : pagoda_room_await(&late, &ret) ||
+				      pagoda_room_again(vm->vidmm, vm->client, &tries, &ret);
 	} while (again);
 	return ret;
 }

@@ -116,8 +116,8 @@ static int rebind_batch(struct pagoda_rebind *rebind, struct drm_gpuva **vas, u3
  *
  * Context: May sleep and allocate; waits for the VM's jobs if the change isn't safe while these run
  * (C102). The VM's page tables are resident.
- * Return: 0, -ENOMEM or, in CPU_VIRTUAL mode, another error of allocating a page table; on failure
- * some mappings may be valid.
+ * Return: 0, -ENOMEM or, in CPU_VIRTUAL mode, -EAGAIN (pagoda_room_later()) or another error of
+ * allocating a page table; on failure some mappings may be valid.
  */
 int pagoda_rebind_run(struct pagoda_rebind *rebind, struct dma_fence **fence)
 {

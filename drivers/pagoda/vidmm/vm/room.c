@@ -15,6 +15,7 @@
  * (pagoda_room_blockers()).
  */
 #include <linux/dma-fence-unwrap.h>
+#include <linux/sched/signal.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
@@ -378,7 +379,31 @@ bool pagoda_room_await(struct dma_fence **late, int *ret)
 	*ret = dma_fence_wait(*late, true);
 	dma_fence_put(*late);
 	*late = NULL;
+	/* A wait for a fence that has signalled already doesn't look for signals. */
+	if (!*ret && signal_pending(current))
+		*ret = -ERESTARTSYS;
 	return !*ret;
+}
+
+/**
+ * pagoda_room_later() - Have a change of page tables that has done enough for one call made again
+ * @late: *@late, a reference or NULL, is replaced if @ret is -EAGAIN: by a fence that has signalled
+ * @ret: Result of a function that may allocate page tables
+ *
+ * With -EAGAIN much memory was swapped out to make room for page tables, and that wasn't enough
+ * yet. The caller comes again, by pagoda_room_await(), once it has dropped the locks and left the
+ * section that other threads may need meanwhile.
+ *
+ * Context: Any but interrupts.
+ * Return: -EINPROGRESS if @ret is -EAGAIN, else @ret.
+ */
+int pagoda_room_later(struct dma_fence **late, int ret)
+{
+	if (ret != -EAGAIN)
+		return ret;
+	dma_fence_put(*late);
+	*late = dma_fence_get_stub();
+	return -EINPROGRESS;
 }
 
 /**

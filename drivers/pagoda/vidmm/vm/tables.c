@@ -11,6 +11,7 @@
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
@@ -24,6 +25,7 @@
 #include "paging/cpu/cpu.h"
 #include "paging/paging.h"
 #include "queue/queue.h"
+#include "vidmm/bo/bo.h"
 #include "vidmm/ledger/budget.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
@@ -31,6 +33,13 @@
 #include "vidmm/stream/stream.h"
 #include "internal.h"
 #include "vm.h"
+
+/*
+ * RESERVE_MOST: pages of which one table_reserve() frees the device addresses, at most, before its
+ * caller drops all locks; RESERVE_LEAST: pages that each allocation or kept copy counts, at least.
+ */
+#define RESERVE_MOST	(SZ_16M >> PAGE_SHIFT)
+#define RESERVE_LEAST	(SZ_1M >> PAGE_SHIFT)
 
 /*
  * A page table in system memory, @size bytes in @pages. @client, if not NULL, is charged for the
@@ -83,31 +92,53 @@ static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 }
 
 /*
- * Reserves device addresses for a page table, whose pages begin at bus address @dma. While no
- * addresses are free, swaps out allocations that aren't in use, which frees their addresses.
- * Returns 0; -EBUSY if all addresses are in use, so that the end of jobs may help, but not room in
- * VRAM; or another error of a swap-out.
+ * Frees device addresses that aren't in use: those of the oldest kept copies, with at least @pages
+ * pages; or those of an allocation, which is swapped out, if no copy can be freed. Returns the
+ * number that counts for RESERVE_MOST; 0 if no addresses could be freed; or an error of the
+ * swap-out.
+ */
+static int table_make_room(struct pagoda_vidmm *vidmm, u32 pages)
+{
+	struct ttm_operation_ctx ctx = { .no_wait_gpu = true };
+	int ret;
+
+	if (pagoda_copies_reclaim(vidmm, pages))
+		return max_t(u32, pages, RESERVE_LEAST);
+	ret = ttm_device_swapout(&vidmm->ttm, &ctx, GFP_KERNEL);
+	return ret > 0 ? max_t(int, ret, RESERVE_LEAST) : ret;
+}
+
+/*
+ * Reserves device addresses for a page table, whose pages begin at bus address @dma. While too few
+ * are free, makes room. Returns 0; -EAGAIN if a lot of memory lost its addresses, and that isn't
+ * enough yet: the caller is to drop all locks and come again (pagoda_room_later()); -EBUSY if all
+ * addresses are in use, so that the end of jobs may help, but not room in VRAM; or another error of
+ * a swap-out.
  */
 static int table_reserve(struct table_pages *table, dma_addr_t dma)
 {
 	struct pagoda_vidmm *vidmm = table->vidmm;
-	struct ttm_operation_ctx ctx = { .no_wait_gpu = true };
+	u32 pages = table->size >> PAGE_SHIFT, freed = 0;
 	int ret;
 
-	do {
-		ret = pagoda_sysmem_reserve(vidmm, &table->mem, dma, table->size >> PAGE_SHIFT);
+	for (;;) {
+		ret = pagoda_sysmem_reserve(vidmm, &table->mem, dma, pages);
 		if (ret != -ENOSPC)
 			return ret;
-		ret = ttm_device_swapout(&vidmm->ttm, &ctx, GFP_KERNEL);
-	} while (ret > 0);
-	return ret ?: -EBUSY;
+		if (freed >= RESERVE_MOST)
+			return -EAGAIN;
+		ret = table_make_room(vidmm, pages);
+		if (ret <= 0)
+			return ret ?: -EBUSY;
+		freed += ret;
+	}
 }
 
 /*
  * Allocates @memory for a page table of @size bytes in system memory, charged to @client unless
  * that is NULL. The device's address is aligned to @size: by dma_alloc_pages(), or with an MMU of
- * the device by table_reserve(). Returns 0; -ENOMEM; -EBUSY, see table_reserve(); or another
- * negative errno.
+ * the device by table_reserve(). Returns 0; -ENOMEM; -EAGAIN or -EBUSY, see table_reserve(); or
+ * another negative errno.
  */
 static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 size,
 			       struct pagoda_table_memory *memory)

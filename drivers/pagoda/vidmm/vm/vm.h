@@ -392,6 +392,7 @@ bool pagoda_fixed_leaves_room(struct pagoda_vm *vm);
 /* room.c: moves private allocations to make room in VRAM; waits for jobs that are in the way */
 struct dma_fence *pagoda_room_blockers(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 bool pagoda_room_await(struct dma_fence **late, int *ret);
+int pagoda_room_later(struct dma_fence **late, int ret);
 bool pagoda_room_again(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 *tries,
 		       int *ret);
 int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long timeout);
