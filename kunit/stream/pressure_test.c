@@ -20,9 +20,11 @@
 
 /*
  * CLIENT_BYTES: most bytes of paging buffers in flight with which a client may begin a call.
+ * CLIENT_MOVES: most bytes of content in flight with which a client may begin to page at once.
  * ALL_BYTES: a user may have half of what other users have left of these bytes.
  */
 #define CLIENT_BYTES	SZ_1M
+#define CLIENT_MOVES	SZ_2M
 #define ALL_BYTES	SZ_32M
 
 static u64 pressure_busy(struct pagoda_rig *rig)
@@ -209,6 +211,7 @@ static void pressure_fence_is_sent(struct kunit *test)
 struct pressure_waiter {
 	struct pagoda_rig *rig;
 	struct pagoda_client *client;
+	bool moves;
 	struct task_struct *task;
 	struct completion done;
 	int ret;
@@ -219,19 +222,30 @@ static int pressure_wait(void *data)
 	struct pressure_waiter *waiter = data;
 
 	allow_signal(SIGKILL);
-	waiter->ret = pagoda_caller_await(waiter->rig->vidmm, waiter->client);
+	if (waiter->moves)
+		waiter->ret = pagoda_caller_await_moves(waiter->rig->vidmm, waiter->client);
+	else
+		waiter->ret = pagoda_caller_await(waiter->rig->vidmm, waiter->client);
 	complete(&waiter->done);
 	return 0;
+}
+
+static void waiter_run(struct pressure_waiter *waiter, struct pagoda_rig *rig,
+		       struct pagoda_client *client, bool moves)
+{
+	*waiter = (struct pressure_waiter) {
+		.rig = rig, .client = client, .moves = moves, .ret = 1,
+	};
+	init_completion(&waiter->done);
+	waiter->task = kthread_run(pressure_wait, waiter, "pagoda-pressure");
+	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(waiter->task));
 }
 
 /* Has a thread wait until the client may page. */
 static void waiter_start(struct pressure_waiter *waiter, struct pagoda_rig *rig,
 			 struct pagoda_client *client)
 {
-	*waiter = (struct pressure_waiter) { .rig = rig, .client = client, .ret = 1 };
-	init_completion(&waiter->done);
-	waiter->task = kthread_run(pressure_wait, waiter, "pagoda-pressure");
-	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(waiter->task));
+	waiter_run(waiter, rig, client, false);
 }
 
 static void waiter_expect_waits(struct pressure_waiter *waiter)
@@ -308,6 +322,46 @@ static void pressure_of_client(struct kunit *test)
 	pagoda_client_put(bob);
 }
 
+static void pressure_bring(struct pagoda_rig *rig, struct pagoda_client *client,
+			   struct pagoda_bo *bo)
+{
+	struct pagoda_caller caller;
+
+	pagoda_caller_begin(rig->vidmm, &caller, client);
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	pagoda_caller_end(rig->vidmm, &caller);
+	pagoda_stream_flush(rig->vidmm);
+}
+
+/*
+ * While more than CLIENT_MOVES bytes of content are in flight for a client, calls of the client
+ * that page at once wait for the device; its other calls, and those of other clients, don't.
+ */
+static void pressure_moves(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_client *ann = pressure_client(rig, ANN), *bob = pressure_client(rig, BOB);
+	struct pagoda_bo *most = pagoda_rig_bo(rig, CLIENT_MOVES >> PAGE_SHIFT, 0, VM_VRAM, 0);
+	struct pagoda_bo *more = pagoda_rig_bo(rig, 1, 0, VM_VRAM, 0);
+	struct pressure_waiter waiter;
+
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	pressure_bring(rig, ann, most);
+	KUNIT_EXPECT_EQ(test, (u64)CLIENT_MOVES, READ_ONCE(ann->quota->moving));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await_moves(rig->vidmm, ann));
+	pressure_bring(rig, ann, more);
+	waiter_run(&waiter, rig, ann, true);
+	waiter_expect_waits(&waiter);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await(rig->vidmm, ann));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await_moves(rig->vidmm, bob));
+	pagoda_fake_transport_let(rig->fake, 1);
+	waiter_expect_ends(&waiter, 0);
+	pressure_end(rig);
+	KUNIT_EXPECT_EQ(test, 0ull, READ_ONCE(ann->quota->moving));
+	pagoda_client_put(ann);
+	pagoda_client_put(bob);
+}
+
 /* A killed thread stops waiting in pagoda_caller_await(), although the device executes nothing. */
 static void pressure_killed(struct kunit *test)
 {
@@ -344,14 +398,14 @@ static void pressure_of_user(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await(rig->vidmm, bob));
 	/* Bob's bytes make Ann's share smaller, so that Ann still waits, and Bob may go on. */
 	pagoda_limits_take(limits, bob->quota, 2 * PAGE_SIZE);
-	pagoda_limits_give(limits, ann[16]->quota, PAGE_SIZE);
+	pagoda_limits_give(limits, ann[16]->quota, PAGE_SIZE, 0);
 	waiter_expect_waits(&waiter);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await(rig->vidmm, bob));
-	pagoda_limits_give(limits, ann[0]->quota, CLIENT_BYTES);
+	pagoda_limits_give(limits, ann[0]->quota, CLIENT_BYTES, 0);
 	waiter_expect_ends(&waiter, 0);
 	for (i = 1; i < ALL_BYTES / 2 / CLIENT_BYTES; i++)
-		pagoda_limits_give(limits, ann[i]->quota, CLIENT_BYTES);
-	pagoda_limits_give(limits, bob->quota, 2 * PAGE_SIZE);
+		pagoda_limits_give(limits, ann[i]->quota, CLIENT_BYTES, 0);
+	pagoda_limits_give(limits, bob->quota, 2 * PAGE_SIZE, 0);
 	KUNIT_EXPECT_EQ(test, 0ull, limits->used[PAGODA_SCARCE_PAGING]);
 	for (i = 0; i < ARRAY_SIZE(ann); i++)
 		pagoda_client_put(ann[i]);
@@ -369,8 +423,8 @@ static void pressure_last_user(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pagoda_caller_must_wait(rig->vidmm, bob));
 	pagoda_limits_take(limits, bob->quota, PAGE_SIZE);
 	KUNIT_EXPECT_TRUE(test, pagoda_caller_must_wait(rig->vidmm, bob));
-	pagoda_limits_give(limits, bob->quota, PAGE_SIZE);
-	pagoda_limits_give(limits, ann->quota, 2 * ALL_BYTES);
+	pagoda_limits_give(limits, bob->quota, PAGE_SIZE, 0);
+	pagoda_limits_give(limits, ann->quota, 2 * ALL_BYTES, 0);
 	pagoda_client_put(ann);
 	pagoda_client_put(bob);
 }
@@ -501,7 +555,7 @@ static void pressure_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u64)PAGODA_QUEUE_ASIDE * PAGE_SIZE, pressure_busy(rig));
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
 	KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&closer.done, 60 * HZ));
-	pagoda_limits_give(limits, rig->client->quota, 4 * CLIENT_BYTES + 1);
+	pagoda_limits_give(limits, rig->client->quota, 4 * CLIENT_BYTES + 1, 0);
 	pressure_close_odd(rig, odd);
 	pressure_end(rig);
 	KUNIT_EXPECT_EQ(test, PAGODA_QUEUE_ASIDE, pressure_aside(rig));
@@ -561,6 +615,7 @@ static struct kunit_case pressure_cases[] = {
 	KUNIT_CASE(pressure_fence_is_sent),
 	KUNIT_CASE(pressure_caller),
 	KUNIT_CASE(pressure_of_client),
+	KUNIT_CASE(pressure_moves),
 	KUNIT_CASE(pressure_killed),
 	KUNIT_CASE(pressure_of_user),
 	KUNIT_CASE(pressure_last_user),

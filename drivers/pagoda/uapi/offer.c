@@ -12,6 +12,7 @@
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/residency/residency.h"
+#include "vidmm/stream/stream.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
@@ -92,6 +93,9 @@ static int reclaim(struct pagoda_client *client, const struct pagoda_bo_list *li
 	u32 tries = 0;
 	int ret;
 
+	ret = pagoda_caller_await_moves(vidmm, client);
+	if (ret)
+		return ret;
 	do {
 		ret = pagoda_enter(vidmm);
 		if (ret)

@@ -11,6 +11,7 @@
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/residency/residency.h"
+#include "vidmm/stream/stream.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
@@ -82,7 +83,8 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 
 	if (pagoda_bo_list_is_settled(drm, file, list->entries, count, false))
 		return 0;
-	ret = pagoda_bo_list_lookup(drm, file, count, list);
+	ret = pagoda_bo_list_lookup(drm, file, count, list) ?:
+	      pagoda_caller_await_moves(vidmm, client);
 	if (ret)
 		return ret;
 	do {
@@ -96,10 +98,12 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 	return ret;
 }
 
-static int evict(struct drm_device *drm, struct pagoda_bo_list *list, struct dma_fence **fence)
+static int evict(struct drm_device *drm, struct pagoda_client *client, struct pagoda_bo_list *list,
+		 struct dma_fence **fence)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
-	int ret = pagoda_residency_await(list->bos, list->count) ?: pagoda_enter(vidmm);
+	int ret = pagoda_caller_await_moves(vidmm, client) ?:
+		  pagoda_residency_await(list->bos, list->count) ?: pagoda_enter(vidmm);
 
 	if (ret)
 		return ret;
@@ -175,7 +179,7 @@ int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file
 	if (ret)
 		goto put_list;
 
-	ret = evict(drm, &list, &fence);
+	ret = evict(drm, file->driver_priv, &list, &fence);
 	if (!ret) {
 		args->bytes_to_trim = pagoda_budget_excess(&client->budget);
 		pagoda_point_add(pagoda_device_of_drm(drm)->vidmm, &out, fence);

@@ -46,6 +46,12 @@
  * client's transactions that can't fail use the submissions that are set aside, as well.
  */
 #define LIMITS_PAGING_FULL	4
+/*
+ * Bytes of content that a client may have in flight when it begins to page without a queue: enough
+ * for the device to be busy until the client's next call, and no more, because what other clients
+ * page is executed behind all of it.
+ */
+#define LIMITS_MOVING		SZ_2M
 
 /*
  * struct limit_row - a limit. @client: most that a client may have, 0 = &pagoda_limits.most_shared;
@@ -383,19 +389,44 @@ void pagoda_limits_take(struct pagoda_limits *limits, struct pagoda_quota *quota
 		kref_get(&quota->kref);
 }
 
+/**
+ * pagoda_limits_moves() - Count content that paging buffers in flight move
+ * @limits: The limits
+ * @quota: As for pagoda_limits_take(), before pagoda_limits_give() is called
+ * @moved: Bytes of content
+ *
+ * Context: Any.
+ */
+void pagoda_limits_moves(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 moved)
+{
+	unsigned long flags;
+
+	if (!quota || !moved)
+		return;
+	spin_lock_irqsave(&limits->lock, flags);
+	quota->moving += moved;
+	spin_unlock_irqrestore(&limits->lock, flags);
+}
+
 static bool limits_client_is_over(const struct pagoda_quota *quota)
 {
 	return quota &&
 	       quota->counts[PAGODA_LIMIT_PAGING] > limit_rows[PAGODA_LIMIT_PAGING].client;
 }
 
+static bool limits_client_moves(const struct pagoda_quota *quota)
+{
+	return quota && quota->moving > LIMITS_MOVING;
+}
+
 /*
- * Returns whether calls of the quota's user that wait in pagoda_limits_await() have to be woken:
- * the client was over its limit (@was_over) and isn't any more, or a call found the user over its
+ * Returns whether calls of the quota's user that wait in pagoda_limits_await() or
+ * pagoda_limits_await_moves() have to be woken: the client was over its limit (@was_over) and isn't
+ * any more, or it moved too much (@moved) and doesn't any more, or a call found the user over its
  * share, which the user isn't any more.
  */
 static bool limits_are_lowered(struct pagoda_limits *limits, struct pagoda_quota *quota,
-			       bool was_over)
+			       bool was_over, bool moved)
 {
 	struct pagoda_user *user = quota->user;
 
@@ -404,7 +435,8 @@ static bool limits_are_lowered(struct pagoda_limits *limits, struct pagoda_quota
 		user->crowded = false;
 		return true;
 	}
-	return was_over && !limits_client_is_over(quota);
+	return (was_over && !limits_client_is_over(quota)) ||
+	       (moved && !limits_client_moves(quota));
 }
 
 /**
@@ -412,18 +444,23 @@ static bool limits_are_lowered(struct pagoda_limits *limits, struct pagoda_quota
  * @limits: The limits
  * @quota: As for pagoda_limits_take(), whose reference is dropped
  * @bytes: Bytes of the buffers
+ * @moved: What pagoda_limits_moves() was called with for the buffers, or 0
  *
  * Context: Any.
  */
-void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes)
+void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes,
+			u64 moved)
 {
+	bool was_over, did_move, wake;
 	unsigned long flags;
-	bool was_over, wake;
 
 	spin_lock_irqsave(&limits->lock, flags);
 	was_over = limits_client_is_over(quota);
+	did_move = limits_client_moves(quota);
 	limits_add_paging(limits, quota, -bytes);
-	wake = quota && limits_are_lowered(limits, quota, was_over);
+	if (quota)
+		quota->moving -= moved;
+	wake = quota && limits_are_lowered(limits, quota, was_over, did_move);
 	spin_unlock_irqrestore(&limits->lock, flags);
 	if (wake)
 		wake_up_all(&quota->user->lowered);
@@ -489,6 +526,23 @@ bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *qu
 int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {
 	return wait_event_killable(quota->user->lowered, !pagoda_limits_is_over(limits, quota));
+}
+
+/**
+ * pagoda_limits_await_moves() - Wait until paging in flight moves little of a client's content
+ * @limits: The limits
+ * @quota: The client's quota
+ *
+ * As pagoda_limits_await(), but waits until paging in flight that the client caused moves at most
+ * LIMITS_MOVING bytes.
+ *
+ * Context: Sleeps. Outside of all locks and sections.
+ * Return: 0; -ERESTARTSYS if the caller was killed.
+ */
+int pagoda_limits_await_moves(struct pagoda_limits *limits, struct pagoda_quota *quota)
+{
+	return wait_event_killable(quota->user->lowered,
+				   READ_ONCE(quota->moving) <= LIMITS_MOVING);
 }
 
 u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit)

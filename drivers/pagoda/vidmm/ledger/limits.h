@@ -94,12 +94,14 @@ struct pagoda_limits {
  * @limits: Limits of the device
  * @user: User that opened the client's file
  * @counts: Number of each limited thing, by enum pagoda_limit; protected by &pagoda_limits.lock
+ * @moving: Bytes of content that paging buffers in flight move; protected by &pagoda_limits.lock
  */
 struct pagoda_quota {
 	struct kref kref;
 	struct pagoda_limits *limits;
 	struct pagoda_user *user;
 	u64 counts[PAGODA_LIMITS];
+	u64 moving;
 };
 
 int pagoda_limits_init(struct pagoda_vidmm *vidmm, u64 spaces, u64 shared_bytes);
@@ -108,10 +110,13 @@ void pagoda_quota_put(struct pagoda_quota *quota);
 int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count);
 void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count);
 void pagoda_limits_take(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes);
-void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes);
+void pagoda_limits_moves(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 moved);
+void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes,
+			u64 moved);
 bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *quota);
 bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *quota);
 int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota);
+int pagoda_limits_await_moves(struct pagoda_limits *limits, struct pagoda_quota *quota);
 bool pagoda_quota_hold(struct pagoda_quota *quota, u64 pages);
 u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit);
 

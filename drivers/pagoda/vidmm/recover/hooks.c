@@ -199,7 +199,7 @@ static void stream_ended(void *owner, struct pagoda_submission *sub)
 {
 	struct pagoda_vidmm *vidmm = owner;
 
-	pagoda_limits_give(vidmm->limits, sub->owner, pagoda_submission_bytes(sub));
+	pagoda_limits_give(vidmm->limits, sub->owner, pagoda_submission_bytes(sub), sub->moved);
 }
 
 const struct pagoda_queue_ops pagoda_stream_queue_ops = {

@@ -5,7 +5,9 @@
  * the device has executed them, whichever client's allocations move.
  *
  *	ioctls			the thread is noted; an ioctl that may page much first waits while
- *				the client or its user has too many paging buffers in flight
+ *				the client or its user has too many paging buffers in flight;
+ *				MAKE_RESIDENT, EVICT and RECLAIM without a queue also while these
+ *				buffers move much content
  *	a client's work items,	the thread is noted; while an ioctl would have to wait, the work is
  *	promotion		put off
  *	the end of a client	the thread is noted, and doesn't wait
@@ -116,6 +118,22 @@ struct pagoda_quota *pagoda_caller_quota(struct pagoda_stream *stream)
 int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
 	return pagoda_limits_await(vidmm->limits, client->quota);
+}
+
+/**
+ * pagoda_caller_await_moves() - Wait until paging that a client caused moves little content
+ * @vidmm: Manager
+ * @client: Client
+ *
+ * For calls that page at once and return before the device has: a client that makes one such call
+ * after another would fill the line of moves, and other clients' moves wait for all of that.
+ *
+ * Context: Sleeps. Outside of all locks and sections.
+ * Return: 0; -ERESTARTSYS if the thread was killed.
+ */
+int pagoda_caller_await_moves(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+{
+	return pagoda_limits_await_moves(vidmm->limits, client->quota);
 }
 
 /**

@@ -26,6 +26,7 @@
 #include "paging/paging.h"
 #include "queue/exec.h"
 #include "queue/queue.h"
+#include "vidmm/ledger/limits.h"
 #include "internal.h"
 #include "stream.h"
 
@@ -82,6 +83,7 @@ void pagoda_stream_push(struct pagoda_stream *stream, struct pagoda_stream_line 
 	sub->priv_built = line->buf.priv - sub->priv;
 	sub->operations++;
 	sub->moved = line->open_cost;
+	pagoda_limits_moves(stream->vidmm->limits, sub->owner, sub->moved);
 	atomic64_inc(&stream->vidmm->stats.commands);
 	line->open = NULL;
 	list_del_init(&line->opened);
