@@ -2,12 +2,15 @@
 /*
  * Tests of pagoda_deferred_settle() and pagoda_deferred_cancel() while another thread has the
  * queue's worker run again and again; of pagoda_deferred_settle() when its first two flushes
- * return at once, as while another thread is just queueing the worker; and of a hurried queue whose
- * item has to be submitted again and again.
+ * return at once, as while another thread is just queueing the worker; of a hurried queue whose
+ * item has to be submitted again and again; and of a queue of a client that has too much paging in
+ * flight.
  */
 #include <kunit/static_stub.h>
 #include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/kthread.h>
+#include <linux/sizes.h>
 #include "rig/rig.h"
 
 #define ROUNDS	4000
@@ -318,9 +321,39 @@ static void deferred_restarts_slowly(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, world->again);
 }
 
+/*
+ * Work of a client that has too much paging in flight is submitted as soon as that is less; nothing
+ * looks meanwhile.
+ */
+static void deferred_is_told(struct kunit *test)
+{
+	struct work_world *world = test_zalloc(test, sizeof(*world));
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_limits *limits = rig->vidmm->limits;
+	struct pagoda_quota *quota = rig->client->quota;
+	u32 i, runs;
+
+	pagoda_deferred_init(&world->queue, rig->vidmm, &rig->client->payer, &work_ops, false);
+	pagoda_limits_take(limits, quota, PAGE_SIZE);
+	pagoda_limits_moves(limits, quota, SZ_2M);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_deferred_prepare(&world->item, &world->nothing));
+	pagoda_deferred_add(&world->queue, &world->item);
+	flush_delayed_work(&world->queue.work);
+	runs = READ_ONCE(world->queue.runs);
+	msleep(200);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&world->made));
+	KUNIT_EXPECT_EQ(test, runs, READ_ONCE(world->queue.runs));
+	pagoda_limits_give(limits, quota, PAGE_SIZE, SZ_2M);
+	for (i = 0; i < 1000 && !atomic_read(&world->made); i++)
+		msleep(20);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&world->made));
+	pagoda_deferred_cancel(&world->queue, -ECANCELED);
+}
+
 static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_settles),
 	KUNIT_CASE(deferred_cancels),
+	KUNIT_CASE(deferred_is_told),
 	KUNIT_CASE(deferred_settles_unflushed),
 	KUNIT_CASE(deferred_settles_outdated),
 	KUNIT_CASE(deferred_settles_held_up),

@@ -25,6 +25,7 @@
  */
 #define CLIENT_BYTES	SZ_1M
 #define CLIENT_MOVES	SZ_2M
+#define SUBMISSION	SZ_64K	/* each submission counts that, too */
 #define ALL_BYTES	SZ_32M
 
 static u64 pressure_busy(struct pagoda_rig *rig)
@@ -341,7 +342,8 @@ static void pressure_moves(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct pagoda_client *ann = pressure_client(rig, ANN), *bob = pressure_client(rig, BOB);
-	struct pagoda_bo *most = pagoda_rig_bo(rig, CLIENT_MOVES >> PAGE_SHIFT, 0, VM_VRAM, 0);
+	u32 pages = (CLIENT_MOVES - SUBMISSION) >> PAGE_SHIFT;
+	struct pagoda_bo *most = pagoda_rig_bo(rig, pages, 0, VM_VRAM, 0);
 	struct pagoda_bo *more = pagoda_rig_bo(rig, 1, 0, VM_VRAM, 0);
 	struct pressure_waiter waiter;
 

@@ -4,9 +4,9 @@
  *
  * The worker of a queue takes the items in order, up to the first that has to wait. The worker runs
  * again when a dma_fence that this item waits for signals, a monitored fence reaches a value that
- * the item waits for, a syncobj gets a point that the item waits for (missing.c), or the owner of
- * the queue calls pagoda_deferred_again(); and after a delay (&pagoda_deferred.patience) if the
- * item waits for something else.
+ * the item waits for, a syncobj gets a point that the item waits for (missing.c), the client has
+ * less paging in flight, or the owner of the queue calls pagoda_deferred_again(); and after a delay
+ * (&pagoda_deferred.patience) if the item waits for something else.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/ktime.h>
@@ -77,6 +77,11 @@ static void deferred_callback(struct dma_fence *fence, struct dma_fence_cb *call
 	pagoda_deferred_again(container_of(callback, struct pagoda_deferred, callback));
 }
 
+static struct pagoda_client *deferred_client(struct pagoda_deferred *queue)
+{
+	return container_of(queue->payer, struct pagoda_client, payer);
+}
+
 /* Drops the fence that the next item waited for, with its callback. Called by the worker only. */
 static void deferred_drop_fence(struct pagoda_deferred *queue)
 {
@@ -85,6 +90,31 @@ static void deferred_drop_fence(struct pagoda_deferred *queue)
 	dma_fence_remove_callback(queue->fence, &queue->callback);
 	dma_fence_put(queue->fence);
 	queue->fence = NULL;
+}
+
+/* Function of &pagoda_deferred.lowered: the client may go on paging. */
+static int deferred_lowered(struct wait_queue_entry *entry, unsigned int mode, int flags,
+			    void *key)
+{
+	pagoda_deferred_again(container_of(entry, struct pagoda_deferred, lowered));
+	return 0;
+}
+
+static void deferred_untell(struct pagoda_deferred *queue)
+{
+	if (queue->told)
+		pagoda_caller_untell(deferred_client(queue), &queue->lowered);
+	queue->told = false;
+}
+
+/*
+ * Returns true if the client has too much paging in flight: then the worker runs again when that is
+ * less.
+ */
+static bool deferred_is_too_much(struct pagoda_deferred *queue)
+{
+	queue->told = pagoda_caller_tell(queue->vidmm, deferred_client(queue), &queue->lowered);
+	return queue->told;
 }
 
 /*
@@ -167,11 +197,6 @@ static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferre
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 }
 
-static struct pagoda_client *deferred_client(struct pagoda_deferred *queue)
-{
-	return container_of(queue->payer, struct pagoda_client, payer);
-}
-
 /* Argument of deferred_turn(): a call of &pagoda_deferred_ops.make in the client's cgroup. */
 struct deferred_turn {
 	struct pagoda_deferred *queue;
@@ -225,6 +250,7 @@ static bool deferred_run(struct pagoda_deferred *queue)
 	 */
 	smp_mb();
 	deferred_drop_fence(queue);
+	deferred_untell(queue);
 	while ((turn.item = deferred_first(queue, &error))) {
 		if (!error && !drm_dev_is_unplugged(queue->vidmm->drm)) {
 			there = deferred_look(queue, turn.item->syncs);
@@ -232,8 +258,8 @@ static bool deferred_run(struct pagoda_deferred *queue)
 			if (!there)
 				return false;
 			/* Check first: &pagoda_deferred_ops.ready keeps a place of an engine. */
-			if (pagoda_caller_must_wait(queue->vidmm, deferred_client(queue)))
-				return true;
+			if (deferred_is_too_much(queue))
+				return false;
 			if (!deferred_is_ready(queue, turn.item))
 				return false;
 		}
@@ -292,6 +318,7 @@ void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vi
 	INIT_LIST_HEAD(&queue->items);
 	spin_lock_init(&queue->lock);
 	INIT_DELAYED_WORK(&queue->work, deferred_work);
+	init_waitqueue_func_entry(&queue->lowered, deferred_lowered);
 	init_waitqueue_head(&queue->room);
 }
 

@@ -150,8 +150,7 @@ struct pagoda_deferred_ops {
  *	worker only
  * @callback: Callback on @fence
  * @work: Worker: submits items; runs again after @patience if &pagoda_deferred_ops.make returned
- *	-EAGAIN, or -ERESTART while the queue is hurried, no section could be entered, or the
- *	client has too much paging in flight
+ *	-EAGAIN, or -ERESTART while the queue is hurried, or no section could be entered
  * @patience: Jiffies until @work runs again in these cases; used by the worker only
  * @runs: Number of runs that the worker began; written by the worker
  * @held_up: Value of @runs when the worker last found that the next item waits for a point that
@@ -163,6 +162,8 @@ struct pagoda_deferred_ops {
  * @polled: In &pagoda_payer.missing while @missing is set
  * @due: Jiffies from which on &pagoda_missing.poll has @work run again
  * @interval: Jiffies from a run at @due to the next @due; grows with each of these runs
+ * @lowered: Has @work run when the client may go on paging
+ * @told: @lowered is in use; used by the worker only
  * @room: Wait queue, woken when an item leaves the queue
  */
 struct pagoda_deferred {
@@ -187,6 +188,8 @@ struct pagoda_deferred {
 	struct list_head polled;
 	unsigned long due;
 	unsigned long interval;
+	struct wait_queue_entry lowered;
+	bool told;
 	wait_queue_head_t room;
 };
 

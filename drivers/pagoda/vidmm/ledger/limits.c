@@ -47,11 +47,13 @@
  */
 #define LIMITS_PAGING_FULL	4
 /*
- * Bytes of content that a client may have in flight when it begins to page without a queue: enough
- * for the device to be busy until the client's next call, and no more, because what other clients
- * page is executed behind all of it.
+ * LIMITS_MOVING: most bytes of content that a client has in flight when its next request or job
+ * begins to page: enough for the device to be busy meanwhile, and no more, because what other
+ * clients page is executed behind all of it. LIMITS_SUBMISSION: bytes that each submission counts
+ * in addition, for the time that the device needs for a submission that moves nothing.
  */
 #define LIMITS_MOVING		SZ_2M
+#define LIMITS_SUBMISSION	SZ_64K
 
 /*
  * struct limit_row - a limit. @client: most that a client may have, 0 = &pagoda_limits.most_shared;
@@ -369,10 +371,10 @@ static void limits_add_paging(struct pagoda_limits *limits, struct pagoda_quota 
 }
 
 /**
- * pagoda_limits_take() - Count paging buffers that are in flight now
+ * pagoda_limits_take() - Count a paging buffer that is in flight now
  * @limits: The limits
  * @quota: Quota of the client that caused the paging, or NULL if no client did
- * @bytes: Bytes of the buffers
+ * @bytes: Bytes of the buffer
  *
  * To be undone with pagoda_limits_give(). The limit may be exceeded.
  *
@@ -384,13 +386,15 @@ void pagoda_limits_take(struct pagoda_limits *limits, struct pagoda_quota *quota
 
 	spin_lock_irqsave(&limits->lock, flags);
 	limits_add_paging(limits, quota, bytes);
+	if (quota)
+		quota->moving += LIMITS_SUBMISSION;
 	spin_unlock_irqrestore(&limits->lock, flags);
 	if (quota)
 		kref_get(&quota->kref);
 }
 
 /**
- * pagoda_limits_moves() - Count content that paging buffers in flight move
+ * pagoda_limits_moves() - Count content that a paging buffer in flight moves
  * @limits: The limits
  * @quota: As for pagoda_limits_take(), before pagoda_limits_give() is called
  * @moved: Bytes of content
@@ -440,11 +444,11 @@ static bool limits_are_lowered(struct pagoda_limits *limits, struct pagoda_quota
 }
 
 /**
- * pagoda_limits_give() - Count paging buffers as finished
+ * pagoda_limits_give() - Count a paging buffer as finished
  * @limits: The limits
  * @quota: As for pagoda_limits_take(), whose reference is dropped
- * @bytes: Bytes of the buffers
- * @moved: What pagoda_limits_moves() was called with for the buffers, or 0
+ * @bytes: Bytes of the buffer
+ * @moved: What pagoda_limits_moves() was called with for the buffer, or 0
  *
  * Context: Any.
  */
@@ -459,7 +463,7 @@ void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota
 	did_move = limits_client_moves(quota);
 	limits_add_paging(limits, quota, -bytes);
 	if (quota)
-		quota->moving -= moved;
+		quota->moving -= LIMITS_SUBMISSION + moved;
 	wake = quota && limits_are_lowered(limits, quota, was_over, did_move);
 	spin_unlock_irqrestore(&limits->lock, flags);
 	if (wake)
@@ -533,8 +537,8 @@ int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota
  * @limits: The limits
  * @quota: The client's quota
  *
- * As pagoda_limits_await(), but waits until paging in flight that the client caused moves at most
- * LIMITS_MOVING bytes.
+ * As pagoda_limits_await(), but waits until at most LIMITS_MOVING bytes count for paging in flight
+ * that the client caused.
  *
  * Context: Sleeps. Outside of all locks and sections.
  * Return: 0; -ERESTARTSYS if the caller was killed.
@@ -543,6 +547,42 @@ int pagoda_limits_await_moves(struct pagoda_limits *limits, struct pagoda_quota 
 {
 	return wait_event_killable(quota->user->lowered,
 				   READ_ONCE(quota->moving) <= LIMITS_MOVING);
+}
+
+static bool limits_is_too_much(struct pagoda_limits *limits, struct pagoda_quota *quota)
+{
+	return READ_ONCE(quota->moving) > LIMITS_MOVING || pagoda_limits_is_over(limits, quota);
+}
+
+/**
+ * pagoda_limits_tell() - Have a work item told when its client may go on paging
+ * @limits: The limits
+ * @quota: The client's quota
+ * @entry: Wait queue entry with a function, which may be called at once, in any context
+ *
+ * Return: true if pagoda_limits_await() or pagoda_limits_await_moves() would wait: then @entry's
+ * function is called once they wouldn't, and pagoda_limits_untell() has to be called before @entry
+ * is freed or used again. Else false, and @entry isn't used.
+ *
+ * Context: Process context.
+ */
+bool pagoda_limits_tell(struct pagoda_limits *limits, struct pagoda_quota *quota,
+			struct wait_queue_entry *entry)
+{
+	if (!limits_is_too_much(limits, quota))
+		return false;
+	add_wait_queue(&quota->user->lowered, entry);
+	/* Look again: the last pagoda_limits_give() may have come in between. */
+	if (limits_is_too_much(limits, quota))
+		return true;
+	remove_wait_queue(&quota->user->lowered, entry);
+	return false;
+}
+
+/* Undoes pagoda_limits_tell() that returned true. */
+void pagoda_limits_untell(struct pagoda_quota *quota, struct wait_queue_entry *entry)
+{
+	remove_wait_queue(&quota->user->lowered, entry);
 }
 
 u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit)

@@ -94,7 +94,8 @@ struct pagoda_limits {
  * @limits: Limits of the device
  * @user: User that opened the client's file
  * @counts: Number of each limited thing, by enum pagoda_limit; protected by &pagoda_limits.lock
- * @moving: Bytes of content that paging buffers in flight move; protected by &pagoda_limits.lock
+ * @moving: Bytes of content that paging buffers in flight move, and LIMITS_SUBMISSION for each of
+ *	them; protected by &pagoda_limits.lock
  */
 struct pagoda_quota {
 	struct kref kref;
@@ -117,6 +118,9 @@ bool pagoda_limits_is_over(struct pagoda_limits *limits, struct pagoda_quota *qu
 bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *quota);
 int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota);
 int pagoda_limits_await_moves(struct pagoda_limits *limits, struct pagoda_quota *quota);
+bool pagoda_limits_tell(struct pagoda_limits *limits, struct pagoda_quota *quota,
+			struct wait_queue_entry *entry);
+void pagoda_limits_untell(struct pagoda_quota *quota, struct wait_queue_entry *entry);
 bool pagoda_quota_hold(struct pagoda_quota *quota, u64 pages);
 u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit);
 

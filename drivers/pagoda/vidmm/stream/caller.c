@@ -8,8 +8,10 @@
  *				the client or its user has too many paging buffers in flight;
  *				MAKE_RESIDENT, EVICT and RECLAIM without a queue also while these
  *				buffers move much content
- *	a client's work items,	the thread is noted; while an ioctl would have to wait, the work is
- *	promotion		put off
+ *	deferred work		the thread is noted; while one of these calls would have to wait,
+ *				the work is put off
+ *	other work items of a	the thread is noted; while an ioctl would have to wait, the work is
+ *	client, promotion	put off
  *	the end of a client	the thread is noted, and doesn't wait
  *	memory that is freed	by a thread without a note, as in TTM's work item: the client of the
  *				allocation pays
@@ -134,6 +136,28 @@ int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client
 int pagoda_caller_await_moves(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
 	return pagoda_limits_await_moves(vidmm->limits, client->quota);
+}
+
+/**
+ * pagoda_caller_tell() - Have a work item told when a client may go on paging
+ * @vidmm: Manager
+ * @client: Client
+ * @entry: As for pagoda_limits_tell()
+ *
+ * Context: Process context.
+ * Return: true if @entry's function will be called, and pagoda_caller_untell() has to be called;
+ * false if the client may page now.
+ */
+bool pagoda_caller_tell(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
+			struct wait_queue_entry *entry)
+{
+	return pagoda_limits_tell(vidmm->limits, client->quota, entry);
+}
+
+/* Undoes pagoda_caller_tell() that returned true. */
+void pagoda_caller_untell(struct pagoda_client *client, struct wait_queue_entry *entry)
+{
+	pagoda_limits_untell(client->quota, entry);
 }
 
 /**

@@ -25,6 +25,7 @@ struct pagoda_submission;
 struct pagoda_vidmm;
 struct pagoda_vidmm_args;
 struct task_struct;
+struct wait_queue_entry;
 
 /*
  * Lines: operations of a line are executed in the order in which they were emitted. There is one
@@ -283,6 +284,9 @@ void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller)
 int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 int pagoda_caller_await_moves(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 bool pagoda_caller_must_wait(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
+bool pagoda_caller_tell(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
+			struct wait_queue_entry *entry);
+void pagoda_caller_untell(struct pagoda_client *client, struct wait_queue_entry *entry);
 
 /*
  * journal.c: write and read the journal of the last operations, and the recording of paging buffers
