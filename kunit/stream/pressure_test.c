@@ -65,12 +65,12 @@ static struct pagoda_bo *pressure_bo(struct pagoda_rig *rig, u32 pages)
 	return bo;
 }
 
-/* Emits @count fills of a page, each in a paging buffer of its own. */
-static void pressure_page(struct pagoda_rig *rig, u32 count)
+/* Emits @count fills of @bytes, each in a paging buffer of its own. */
+static void pressure_fill(struct pagoda_rig *rig, u32 count, u32 bytes)
 {
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_FILL,
-		.fill = { .pattern = 7, .size = PAGE_SIZE, .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
+		.fill = { .pattern = 7, .size = bytes, .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
 	};
 	struct pagoda_paging_cost cost = pagoda_stream_cost(rig->vidmm, &op);
 	struct pagoda_stream_txn txn;
@@ -82,6 +82,11 @@ static void pressure_page(struct pagoda_rig *rig, u32 count)
 		KUNIT_EXPECT_EQ(rig->test, 0, pagoda_stream_emit(&txn, &op));
 		dma_fence_put(pagoda_stream_end(&txn));
 	}
+}
+
+static void pressure_page(struct pagoda_rig *rig, u32 count)
+{
+	pressure_fill(rig, count, PAGE_SIZE);
 }
 
 static void pressure_page_for(struct pagoda_rig *rig, struct pagoda_client *client, u32 count)
@@ -323,17 +328,6 @@ static void pressure_of_client(struct kunit *test)
 	pagoda_client_put(bob);
 }
 
-static void pressure_bring(struct pagoda_rig *rig, struct pagoda_client *client,
-			   struct pagoda_bo *bo)
-{
-	struct pagoda_caller caller;
-
-	pagoda_caller_begin(rig->vidmm, &caller, client);
-	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
-	pagoda_caller_end(rig->vidmm, &caller);
-	pagoda_stream_flush(rig->vidmm);
-}
-
 /*
  * While more than CLIENT_MOVES bytes of content are in flight for a client, calls of the client
  * that page at once wait for the device; its other calls, and those of other clients, don't.
@@ -342,16 +336,16 @@ static void pressure_moves(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct pagoda_client *ann = pressure_client(rig, ANN), *bob = pressure_client(rig, BOB);
-	u32 pages = (CLIENT_MOVES - SUBMISSION) >> PAGE_SHIFT;
-	struct pagoda_bo *most = pagoda_rig_bo(rig, pages, 0, VM_VRAM, 0);
-	struct pagoda_bo *more = pagoda_rig_bo(rig, 1, 0, VM_VRAM, 0);
 	struct pressure_waiter waiter;
+	struct pagoda_caller caller;
 
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
-	pressure_bring(rig, ann, most);
+	pagoda_caller_begin(rig->vidmm, &caller, ann);
+	pressure_fill(rig, 1, CLIENT_MOVES - SUBMISSION);
+	pagoda_caller_end(rig->vidmm, &caller);
 	KUNIT_EXPECT_EQ(test, (u64)CLIENT_MOVES, READ_ONCE(ann->quota->moving));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await_moves(rig->vidmm, ann));
-	pressure_bring(rig, ann, more);
+	pressure_page_for(rig, ann, 1);
 	waiter_run(&waiter, rig, ann, true);
 	waiter_expect_waits(&waiter);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await(rig->vidmm, ann));
