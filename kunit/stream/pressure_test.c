@@ -25,7 +25,7 @@
  */
 #define CLIENT_BYTES	SZ_1M
 #define CLIENT_MOVES	SZ_2M
-#define SUBMISSION	SZ_64K	/* each submission counts that, too */
+#define SUBMISSION	SZ_128K	/* each submission counts that, too */
 #define ALL_BYTES	SZ_32M
 
 static u64 pressure_busy(struct pagoda_rig *rig)

@@ -236,7 +236,7 @@ extern "C" {
  * they begin, GEM_CLOSE and the calls that may move memory or change page tables wait until the
  * device has executed enough of these buffers. Only a signal that kills the process ends this wait
  * (EINTR). In the same way MAKE_RESIDENT, EVICT and RECLAIM without a paging queue wait while more
- * than 2 MiB count for the client's paging in flight, its content and 64 KiB for each paging
+ * than 2 MiB count for the client's paging in flight, its content and 128 KiB for each paging
  * buffer; queued requests, jobs and changes of VMs don't begin meanwhile.
  *
  * The numbers are %DRM_PAGODA_MAX_VMS and so on. "Half of what others leave" is half of the

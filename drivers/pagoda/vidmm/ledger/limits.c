@@ -53,7 +53,7 @@
  * in addition, for the time that the device needs for a submission that moves nothing.
  */
 #define LIMITS_MOVING		SZ_2M
-#define LIMITS_SUBMISSION	SZ_64K
+#define LIMITS_SUBMISSION	SZ_128K
 
 /*
  * struct limit_row - a limit. @client: most that a client may have, 0 = &pagoda_limits.most_shared;
