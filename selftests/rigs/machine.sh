@@ -144,6 +144,7 @@ pressure*)
 	run_step
 	;;
 *)
+	[[ $step != selftests-kcov ]] || { how=("${KCOV_MODULES[@]}") stage+=-kcov; }
 	build_modules "$stage"
 	drivers
 	planned_programs
