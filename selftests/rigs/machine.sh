@@ -9,8 +9,8 @@
 # executed (coverage), or one with sanitizers (debug; KERNEL says of which source: new unless 6.12 is asked for).
 #
 # A step is the script of its name in guest/, up to a dash: selftests, pressure, suspend, kunit (debug only), replay,
-# sum, record, bench, crowd, soak, hostile. cells.py says in which modes its programs run. All steps run, whatever becomes of
-# the others.
+# sum, record, bench, crowd, soak, hostile, igt (by igt.sh, which says what is put there). cells.py says in which modes
+# its programs run. All steps run, whatever becomes of the others.
 # FILTER chooses suites (kunit) or test programs, a glob; CELLS the modes; SHARE which part of a step that rotates
 # with the commit (selftests-share); TRACE, FRAMES, VRAM, RIVAL and CAPTURE say what is replayed; TESTS and RECORD of
 # which programs how many KiB of the stream are recorded; SOAK_SECONDS how long clients fight for VRAM.
@@ -127,6 +127,14 @@ hostile)
 	run_step --env "PAIRS=${PAIRS:-*}" --env "LIMIT=${LIMIT:-150}" --env "SAMPLE=${SAMPLE:-0}" \
 		--env "TURN=$("$TOP/selftests/rigs/cells.py" --share)"
 	;;
+igt)
+	build_modules "$stage"
+	drivers
+	tools
+	while read -r file; do vm+=(--file "$file"); done <"$OUT/igt.files"
+	vm+=(--module "$OUT/build/igt_sw_sync.ko")
+	run_step
+	;;
 record)
 	build_modules "$stage"
 	drivers
@@ -144,6 +152,7 @@ pressure*)
 	run_step
 	;;
 *)
+	[[ $step != selftests-kcov ]] || { how=("${KCOV_MODULES[@]}") stage+=-kcov; }
 	build_modules "$stage"
 	drivers
 	planned_programs

@@ -288,8 +288,12 @@ static void deferred_work(struct work_struct *work)
 {
 	struct pagoda_deferred *queue = container_of(to_delayed_work(work),
 						     struct pagoda_deferred, work);
+	bool again;
 
-	if (!deferred_run(queue))
+	pagoda_kcov_begin(deferred_client(queue)->kcov);
+	again = deferred_run(queue);
+	pagoda_kcov_end();
+	if (!again)
 		return;
 	queue_delayed_work(system_dfl_wq, &queue->work, queue->patience);
 	queue->patience = min_t(unsigned long, 2 * queue->patience, PATIENCE_MAX);

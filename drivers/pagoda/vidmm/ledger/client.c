@@ -43,6 +43,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 		return NULL;
 	}
 	kref_init(&client->kref);
+	client->kcov = pagoda_kcov_current();
 	mutex_init(&client->lock);
 	mutex_init(&client->payer.lock);
 	INIT_LIST_HEAD(&client->payer.missing);

@@ -10,6 +10,7 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
+#include "core/kcov.h"
 #include "budget.h"
 #include "events.h"
 #include "holdings.h"
@@ -173,6 +174,7 @@ enum pagoda_object {
  *	outlast the close of the file
  * @copies: Bytes of the kept copies, in system memory, of the client's allocations in VRAM
  *	(bo/copy.c)
+ * @kcov: Handle of the task that opened the file: background work for the client counts there
  * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: the client's contexts
  *	are banned, and no job or MAKE_RESIDENT is accepted any more; else 0. Set with @lock held
@@ -197,6 +199,7 @@ struct pagoda_client {
 	struct pagoda_awaited awaited;
 	struct work_struct end;
 	atomic64_t copies;
+	struct pagoda_kcov kcov;
 	struct drm_device *drm;
 	int error;
 };

@@ -144,11 +144,12 @@ void pagoda_closing_work(struct work_struct *work)
 	struct closing_handle *handle;
 	struct pagoda_caller caller;
 
+	pagoda_kcov_begin(client->kcov);
 	do {
 		if (pagoda_caller_must_wait(closing->vidmm, client) ||
 		    !pagoda_try_enter(closing->vidmm)) {
 			queue_delayed_work(system_dfl_wq, &closing->work, CLOSING_PATIENCE);
-			return;
+			break;
 		}
 		pagoda_caller_begin(closing->vidmm, &caller, client);
 		mutex_lock(&closing->forget_lock);
@@ -161,6 +162,7 @@ void pagoda_closing_work(struct work_struct *work)
 		if (handle)
 			closing_free(handle);
 	} while (handle);
+	pagoda_kcov_end();
 }
 
 /**
