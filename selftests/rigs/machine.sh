@@ -12,8 +12,8 @@
 # sum, record, bench, crowd, soak, hostile, igt (by igt.sh, which says what is put there). cells.py says in which modes
 # its programs run. All steps run, whatever becomes of the others.
 # FILTER chooses suites (kunit) or test programs, a glob; CELLS the modes; SHARE which part of a step that rotates
-# with the commit (selftests-share); TRACE, FRAMES, VRAM, RIVAL and CAPTURE say what is replayed; TESTS and RECORD of
-# which programs how many KiB of the stream are recorded; SOAK_SECONDS how long clients fight for VRAM.
+# with the commit (selftests-share); TRACE, FRAMES, VRAM, RIVAL, QUEUED and CAPTURE say what is replayed; TESTS and
+# RECORD of which programs how many KiB of the stream are recorded; SOAK_SECONDS how long clients fight for VRAM.
 . "$(dirname "$0")/lib.sh"
 . "$OUT/rig.env"
 
@@ -103,7 +103,8 @@ replay*)
 		traces+=" /traces/$name"
 	done
 	run_step --env "CELLS=$CELLS" --env "TRACES=$traces" --env "FRAMES=${FRAMES:-}" \
-		--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}" --env "RIVAL=${RIVAL:-}"
+		--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}" --env "RIVAL=${RIVAL:-}" \
+		--env "QUEUED=${QUEUED:-}"
 	;;
 bench | crowd)
 	how=(W=1e)

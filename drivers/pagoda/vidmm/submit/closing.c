@@ -184,8 +184,10 @@ void pagoda_closing_begin_end(struct pagoda_client *client)
 }
 
 /**
- * pagoda_closing_end() - Free the closed handles of a client that has no contexts any more
+ * pagoda_closing_end() - End what a client did for its queued jobs, which has no contexts any more
  * @client: Client, after pagoda_closing_begin_end()
+ *
+ * Frees the closed handles, and ends paging ahead of the engines.
  *
  * Context: May sleep. Outside of pagoda_enter() sections and reservations.
  */
@@ -194,6 +196,7 @@ void pagoda_closing_end(struct pagoda_client *client)
 	struct pagoda_closing *closing = &client->closing;
 	struct closing_handle *handle, *next;
 
+	pagoda_ahead_end(client);
 	mutex_lock(&closing->lock);
 	list_for_each_entry_safe(handle, next, &closing->handles, entry) {
 		pagoda_vm_bo_opened(handle->bo, false);
