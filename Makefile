@@ -13,7 +13,7 @@ export N SEED LANES FILES SELFTESTS AGAIN
 RIG := $(if $(filter new,$(KERNEL)),new,stock)
 
 .DEFAULT_GOAL := help
-.PHONY: run sum check check-long quick setup modules install install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak hostile fuzz mutate coverage lint docs clean clean-cache help
+.PHONY: run sum check check-long quick setup modules install install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak hostile igt fuzz mutate coverage lint docs clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
@@ -40,6 +40,8 @@ help:
 	@echo 'make soak             four clients over-commit VRAM three times on the sanitizer kernel; SOAK_SECONDS=300'
 	@echo 'make hostile          attackers beside victims: what others lose; out/hostile.tsv; PAIRS=attacker:victim, a glob;'
 	@echo '                      SAMPLE=n of all pairs, which rotate with the commit; LIMIT=seconds of a pair'
+	@echo 'make igt              igt-gpu-tools of Debian sid on the stock kernel: what passes, what skips and why; out/igt.tsv;'
+	@echo '                      FILTER=glob of programs'
 	@echo 'make fuzz             feed the engine and the CPU executor packets and compare them; FUZZ_SECONDS=60'
 	@echo 'make mutate           make the driver wrong in N=20 places drawn by SEED=1, and see which of them no test notices;'
 	@echo '                      out/mutants.tsv; FILES=globs, LANES=kernels at once, SELFTESTS=1: in QEMU, too'
@@ -110,6 +112,9 @@ soak: setup
 
 hostile: setup
 	@$(RIGS)/hostile.sh
+
+igt:
+	@$(RIGS)/igt.sh
 
 fuzz:
 	@$(RIGS)/fuzz.sh

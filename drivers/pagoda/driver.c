@@ -80,7 +80,9 @@ static void client_end_work(struct work_struct *work)
 	struct drm_device *drm = client->drm;
 
 	pagoda_client_wait_idle(client, MAX_SCHEDULE_TIMEOUT);
+	pagoda_kcov_begin(client->kcov);
 	client_end(pagoda_device_of_drm(drm)->vidmm, client);
+	pagoda_kcov_end();
 	drm_dev_put(drm);
 }
 
@@ -227,6 +229,7 @@ static int device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio 
 		.update_mode = pagoda_options.update_mode,
 		.record_kb = pagoda_options.record_kb,
 		.defer_jobs = pagoda_options.defer_jobs,
+		.ahead_jobs = pagoda_options.ahead_jobs,
 		.engines = engines,
 		.job_timeout_ms = pagoda_options.job_timeout_ms,
 		.pin_limit = (u64)pagoda_options.pin_limit_mb << 20,

@@ -32,6 +32,11 @@
  * eviction for at most 15 s.
  */
 #define PAGODA_JOB_TIMEOUT_MAX_MS 10000u
+/*
+ * Upper limit of the parameter ahead_jobs. More jobs would hardly ever be looked at, because
+ * together they may list no more than a part of VRAM.
+ */
+#define PAGODA_AHEAD_JOBS_MAX	64u
 
 static char *executor = "device";
 module_param(executor, charp, 0444);
@@ -90,6 +95,11 @@ static bool defer_jobs;
 module_param(defer_jobs, bool, 0444);
 MODULE_PARM_DESC(defer_jobs,
 		 "Prepare every job in a work item, as if its engine were busy at SUBMIT (default n)");
+
+static uint ahead_jobs = 8;
+module_param(ahead_jobs, uint, 0444);
+MODULE_PARM_DESC(ahead_jobs,
+		 "Queued jobs of a client whose allocations come to VRAM before an engine is free for the jobs, at most 64; 0: none (default 8)");
 
 static uint record_kb;
 module_param(record_kb, uint, 0444);
@@ -167,6 +177,12 @@ static int __init check_parameters(void)
 	}
 	pagoda_options.record_kb = record_kb;
 	pagoda_options.defer_jobs = defer_jobs;
+	if (ahead_jobs > PAGODA_AHEAD_JOBS_MAX) {
+		pr_err("pagoda: ahead_jobs=%u: must be at most %u\n", ahead_jobs,
+		       PAGODA_AHEAD_JOBS_MAX);
+		return -EINVAL;
+	}
+	pagoda_options.ahead_jobs = ahead_jobs;
 	if (reserve_kb < -1) {
 		pr_err("pagoda: reserve_kb=%d: must not be negative\n", reserve_kb);
 		return -EINVAL;

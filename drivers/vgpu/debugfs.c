@@ -334,6 +334,7 @@ void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu)
 	debugfs_create_file("notices", 0400, vgpu->debugfs, vgpu, &notices_fops);
 	debugfs_create_file("inject", 0600, vgpu->debugfs, vgpu, &inject_fops);
 	debugfs_create_file("vram", 0400, vgpu->debugfs, vgpu, &vram_fops);
+	pagoda_vgpu_kcov_init(vgpu);
 }
 
 /* Removes the debugfs files; no access to a file is in progress afterwards. */

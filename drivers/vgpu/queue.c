@@ -146,10 +146,12 @@ static void queue_drain(struct pagoda_vgpu_queue *queue)
 {
 	pagoda_vgpu_ring_mute(&queue->ring);
 	while (queue_pending(queue) && !pagoda_vgpu_queue_stopping(queue)) {
+		pagoda_vgpu_kcov_begin();
 		if (queue->index == VIRTIO_PAGODA_QUEUE_CONTROL)
 			pagoda_vgpu_control_execute(queue);
 		else
 			pagoda_vgpu_request_execute(queue);
+		pagoda_vgpu_kcov_end();
 		cond_resched();
 	}
 	if (pagoda_vgpu_ring_listen(&queue->ring))
@@ -168,7 +170,9 @@ static int queue_thread(void *data)
 		 * belongs to this reset.
 		 */
 		if (smp_load_acquire(&queue->reset_wanted)) {
+			pagoda_vgpu_kcov_begin();
 			pagoda_vgpu_request_reset(queue);
+			pagoda_vgpu_kcov_end();
 			/* Look at the ring, as requests may have come without a doorbell. */
 			WRITE_ONCE(queue->kicked, true);
 		}

@@ -492,4 +492,23 @@ u32 pagoda_vgpu_inject_late(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_debugfs_fini(struct pagoda_vgpu *vgpu);
 
+/* kcov.c: create a debugfs file for fuzzers; collect coverage of a queue's thread */
+#ifdef CONFIG_KCOV
+void pagoda_vgpu_kcov_init(struct pagoda_vgpu *vgpu);
+void pagoda_vgpu_kcov_begin(void);
+void pagoda_vgpu_kcov_end(void);
+#else
+static inline void pagoda_vgpu_kcov_init(struct pagoda_vgpu *vgpu)
+{
+}
+
+static inline void pagoda_vgpu_kcov_begin(void)
+{
+}
+
+static inline void pagoda_vgpu_kcov_end(void)
+{
+}
+#endif
+
 #endif

@@ -513,6 +513,71 @@ static void policy_queued_groups(struct kunit *test)
 		pagoda_policy_forget(&few->policy, &coming[n]);
 }
 
+/*
+ * Items that a job or jobs before it list aren't used later than the job; those that only jobs
+ * behind it list are, and so are all others of the group that has queued these jobs.
+ */
+static void policy_later_queued(struct kunit *test)
+{
+	struct pagoda_policy_coming coming[3] = {};
+	struct policy_few *few = few_make(test, 0);
+	const struct pagoda_policy *policy = &few->policy;
+	u32 n;
+
+	for (n = 0; n < 3; n++)
+		few_use(few, 0, 4);
+	/* Three jobs: the first lists item 0, the second item 1, the third item 2. */
+	few_queue(few, 0, &coming[0]);
+	few_queue(few, 1, &coming[1]);
+	few_queue(few, 2, &coming[2]);
+	KUNIT_EXPECT_FALSE(test, pagoda_policy_is_later(policy, &few->items[0].base,
+							coming[0].when));
+	KUNIT_EXPECT_FALSE(test, pagoda_policy_is_later(policy, &few->items[0].base,
+							coming[1].when));
+	KUNIT_EXPECT_FALSE(test, pagoda_policy_is_later(policy, &few->items[1].base,
+							coming[1].when));
+	KUNIT_EXPECT_TRUE(test, pagoda_policy_is_later(policy, &few->items[1].base,
+						       coming[0].when));
+	KUNIT_EXPECT_TRUE(test, pagoda_policy_is_later(policy, &few->items[2].base,
+						       coming[1].when));
+	/* Nor does a job come later because it is overdue. */
+	few_pass_time(few, 64);
+	KUNIT_EXPECT_FALSE(test, pagoda_policy_is_later(policy, &few->items[0].base,
+							coming[1].when));
+	KUNIT_EXPECT_TRUE(test, pagoda_policy_is_later(policy, &few->items[3].base,
+						       coming[2].when));
+	for (n = 0; n < 3; n++)
+		pagoda_policy_forget(&few->policy, &coming[n]);
+}
+
+/*
+ * An item of another group than the queued jobs' is used later than a job if that is predicted; an
+ * offered item always is.
+ */
+static void policy_later_predicted(struct kunit *test)
+{
+	struct pagoda_policy_coming coming[16] = {};
+	struct policy_few *few = few_make(test, 0);
+	const struct pagoda_policy_item *item = &few->items[0].base;
+	u32 n;
+
+	few_give(few, 0, 1, 1);
+	for (n = 0; n < 3; n++) {
+		few_use(few, 0, 1);
+		few_pass_time(few, 7);
+	}
+	few_use(few, 0, 1);
+	/* The item is used every 8 pages. */
+	for (n = 0; n < 16; n++)
+		few_queue(few, 2 + n, &coming[n]);
+	KUNIT_EXPECT_TRUE(test, pagoda_policy_is_later(&few->policy, item, coming[6].when));
+	KUNIT_EXPECT_FALSE(test, pagoda_policy_is_later(&few->policy, item, coming[9].when));
+	pagoda_policy_offer(&few->policy, &few->items[0].base, 0);
+	KUNIT_EXPECT_TRUE(test, pagoda_policy_is_later(&few->policy, item, coming[9].when));
+	for (n = 0; n < 16; n++)
+		pagoda_policy_forget(&few->policy, &coming[n]);
+}
+
 /* A use that is reported late counts from when it happened, and gives no interval. */
 static void policy_late(struct kunit *test)
 {
@@ -553,6 +618,8 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_queued_horizon),
 	KUNIT_CASE(policy_queued_late),
 	KUNIT_CASE(policy_queued_groups),
+	KUNIT_CASE(policy_later_queued),
+	KUNIT_CASE(policy_later_predicted),
 	KUNIT_CASE(policy_visible),
 	KUNIT_CASE(policy_cycle),
 	KUNIT_CASE(policy_alternates),

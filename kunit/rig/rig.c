@@ -419,8 +419,10 @@ static void rig_destroy(void *data)
 		KUNIT_EXPECT_EQ(rig->test, rig->overruns,
 				atomic64_read(&rig->vidmm->stats.overruns));
 		pagoda_rig_unplug(rig);
-		if (rig->client)
+		if (rig->client) {
+			pagoda_ahead_end(rig->client);
 			pagoda_client_put(rig->client);
+		}
 		pagoda_vidmm_destroy(rig->vidmm);
 	}
 	if (!IS_ERR_OR_NULL(rig->drm))
@@ -490,6 +492,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 		.pin_limit = options->pin_limit,
 		.promote_ms = options->promotes,
 		.traffic_share = 5,
+		.ahead_jobs = options->ahead,
 		.reserve = (u64)options->reserve << PAGE_SHIFT,
 	};
 	rig->vidmm = test_ok(test, pagoda_vidmm_create(&args));

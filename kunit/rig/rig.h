@@ -194,6 +194,7 @@ struct pagoda_rig_options {
 	bool engines;		/* the driver uses PAGODA_RIG_ENGINES execution engines */
 	u64 pin_limit;		/* bytes of a client; 0: half of VRAM without the reserve */
 	bool promotes;		/* evicted allocations are promoted */
+	u32 ahead;		/* queued jobs whose allocations come to VRAM ahead of the jobs */
 	u32 reserve;		/* pages of VRAM for page tables and save areas */
 	bool tracks;		/* the device knows which pages of VRAM it wrote */
 };

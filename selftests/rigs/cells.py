@@ -33,6 +33,8 @@ SANITIZED = "gpu_virtual.mmu1.some.pt_levels=4"
 SANITIZED_SHORT = ("residency_test", "evict_test", "bind_test")
 LITTLE_MEMORY = ("isolation_test", "pressure_test")
 SLEEP = ("suspend_test",)
+# Needs modules that are compiled for it, on a kernel with KCOV.
+KCOV = ("kcov_test",)
 # The kernels that are built here don't run 32-bit programs; Debian's does.
 STOCK_ONLY = ("abi32_test",)
 # One cell will do for these.
@@ -50,7 +52,7 @@ FOUR_SHARES = 6
 
 def programs():
     names = (os.path.basename(path)[:-2] for path in glob.glob(os.path.join(TOP, "selftests/cases/*_test.c")))
-    return sorted({*names, *STOCK_ONLY} - set(LITTLE_MEMORY) - set(SLEEP))
+    return sorted({*names, *STOCK_ONLY} - set(LITTLE_MEMORY) - set(SLEEP) - set(KCOV))
 
 
 def native():
@@ -145,6 +147,7 @@ STEPS = {
     "new.selftests": lambda: [(BASE, native())],
     "coverage.selftests": lambda: [(BASE, native()), (SANITIZED, list(SHORT)), ("modules", ["reload"])],
     "debug.selftests": sanitized,
+    "debug.selftests-kcov": lambda: [(BASE, list(KCOV)), ("cpu_virtual.mmu0.all", list(KCOV))],
     "debug.selftests-smp4": lambda: [(BASE, list(EXECUTION))],
     "debug.selftests-share": sanitized_share,
     # Without VRAM for the CPU, and with a GPU that forgets nothing when it is reset.

@@ -84,6 +84,8 @@ if [[ $which == long ]]; then
 		"stock.selftests-mmu0|$vm/machine.sh stock selftests-mmu0"
 		"stock.selftests-mmu1|$vm/machine.sh stock selftests-mmu1"
 		"debug.selftests-smp4|$vm/machine.sh debug selftests-smp4"
+		"debug.selftests-kcov|$vm/machine.sh debug selftests-kcov"
+		"stock.igt|$vm/igt.sh"
 		"debug.soak|env SOAK_SECONDS=${SOAK_SECONDS:-300} $vm/machine.sh debug soak"
 		"debug.suspend|$vm/machine.sh debug suspend"
 		"uml.remap|env KERNEL=6.12 STEP=uml.remap FILTER=pagoda_remap APPEND=pagoda_kunit.remaps=1000000 $vm/kunit.sh"

@@ -35,9 +35,10 @@ sources_key() {
 CHECKED=(C=1 CF=-Wsparse-error)
 # How modules are built, but for those that are measured. The stock kernel's: warnings are errors, each file is compiled
 # and looked at by itself, without what only a debugger reads. All others: a folder at a time, those of a kernel that
-# counts lines being counted, too.
+# counts lines being counted, too. Coverage for fuzzers would slow them down: only KCOV_MODULES have it.
 STOCK_MODULES=(W=1e "${CHECKED[@]}" KCFLAGS=-g0 CONFIG_DEBUG_INFO_BTF_MODULES=)
-OTHER_MODULES=(W=1e PAGODA_UNITS=1)
+OTHER_MODULES=(W=1e PAGODA_UNITS=1 KCOV_INSTRUMENT=n)
+KCOV_MODULES=(W=1e PAGODA_UNITS=1)
 COUNTED_MODULES=(PAGODA_UNITS=1 PAGODA_COUNTED=1)
 
 # Two runs may share the cache: the second waits instead of building into the same folder.

@@ -121,6 +121,7 @@ check report "$TOP/selftests/rigs/report_test.py"
 check rooms-test "$TOP/selftests/rigs/layers_test.py"
 [[ $only ]] || check rooms layers
 check coverage-test "$TOP/selftests/rigs/coverage_test.py"
+check igt-test "$TOP/selftests/rigs/igt_test.py"
 check mutants-test "$TOP/selftests/rigs/mutate/mutants_test.py"
 check words "$TOP/selftests/rigs/words_test.py"
 check points "$TOP/selftests/rigs/words.py" points

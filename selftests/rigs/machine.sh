@@ -9,11 +9,11 @@
 # executed (coverage), or one with sanitizers (debug; KERNEL says of which source: new unless 6.12 is asked for).
 #
 # A step is the script of its name in guest/, up to a dash: selftests, pressure, suspend, kunit (debug only), replay,
-# sum, record, bench, crowd, soak, hostile. cells.py says in which modes its programs run. All steps run, whatever becomes of
-# the others.
+# sum, record, bench, crowd, soak, hostile, igt (by igt.sh, which says what is put there). cells.py says in which modes
+# its programs run. All steps run, whatever becomes of the others.
 # FILTER chooses suites (kunit) or test programs, a glob; CELLS the modes; SHARE which part of a step that rotates
-# with the commit (selftests-share); TRACE, FRAMES, VRAM, RIVAL and CAPTURE say what is replayed; TESTS and RECORD of
-# which programs how many KiB of the stream are recorded; SOAK_SECONDS how long clients fight for VRAM.
+# with the commit (selftests-share); TRACE, FRAMES, VRAM, RIVAL, QUEUED and CAPTURE say what is replayed; TESTS and
+# RECORD of which programs how many KiB of the stream are recorded; SOAK_SECONDS how long clients fight for VRAM.
 . "$(dirname "$0")/lib.sh"
 . "$OUT/rig.env"
 
@@ -103,7 +103,8 @@ replay*)
 		traces+=" /traces/$name"
 	done
 	run_step --env "CELLS=$CELLS" --env "TRACES=$traces" --env "FRAMES=${FRAMES:-}" \
-		--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}" --env "RIVAL=${RIVAL:-}"
+		--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}" --env "RIVAL=${RIVAL:-}" \
+		--env "QUEUED=${QUEUED:-}"
 	;;
 bench | crowd)
 	how=(W=1e)
@@ -127,6 +128,14 @@ hostile)
 	run_step --env "PAIRS=${PAIRS:-*}" --env "LIMIT=${LIMIT:-150}" --env "SAMPLE=${SAMPLE:-0}" \
 		--env "TURN=$("$TOP/selftests/rigs/cells.py" --share)"
 	;;
+igt)
+	build_modules "$stage"
+	drivers
+	tools
+	while read -r file; do vm+=(--file "$file"); done <"$OUT/igt.files"
+	vm+=(--module "$OUT/build/igt_sw_sync.ko")
+	run_step
+	;;
 record)
 	build_modules "$stage"
 	drivers
@@ -144,6 +153,7 @@ pressure*)
 	run_step
 	;;
 *)
+	[[ $step != selftests-kcov ]] || { how=("${KCOV_MODULES[@]}") stage+=-kcov; }
 	build_modules "$stage"
 	drivers
 	planned_programs

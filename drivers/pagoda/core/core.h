@@ -163,6 +163,8 @@ struct pagoda_counters {
  * @gem_funcs: &drm_gem_object.funcs of allocations; constant
  * @closing_work: Work function of &pagoda_closing.work, which takes closed allocations out of VMs;
  *	constant
+ * @ahead_work: Work function of &pagoda_client_ahead.work, which brings in what queued jobs list;
+ *	constant
  * @job_timeout_ms: Milliseconds that a job may run; constant
  * @queue: Paging queue, which has the submissions of @stream executed, those of a line in order
  * @vram: Manager of VRAM, segment 1
@@ -219,6 +221,8 @@ struct pagoda_counters {
  *	VRAM for allocations that could be used elsewhere; 0 = no limit. Constant
  * @defer_jobs: Jobs, but fenced ones, are prepared in a work item, as if their engine were busy.
  *	Constant
+ * @ahead_jobs: Most queued jobs of a client whose allocations come to VRAM ahead of the jobs; 0 =
+ *	none. Constant
  * @copies: System memory that still has the content of allocations in VRAM
  * @budgets: Usage and budgets of clients
  * @holdings: Bytes of each segment that clients hold
@@ -244,6 +248,7 @@ struct pagoda_vidmm {
 	void (*bo_destroy)(struct ttm_buffer_object *bo);
 	const struct drm_gem_object_funcs *gem_funcs;
 	work_func_t closing_work;
+	work_func_t ahead_work;
 	u32 job_timeout_ms;
 	struct pagoda_queue *queue;
 	struct pagoda_vram *vram;
@@ -286,6 +291,7 @@ struct pagoda_vidmm {
 	struct pagoda_bandwidth *bandwidth;
 	u32 submit_share;
 	bool defer_jobs;
+	u32 ahead_jobs;
 	struct pagoda_copies *copies;
 	struct pagoda_budgets *budgets;
 	struct pagoda_holdings *holdings;
@@ -352,6 +358,8 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  * @submit_share: Percent of the paging bandwidth at which a client's submissions may evict from
  *	VRAM for allocations that could be used elsewhere, 1 to 100; 0 = without a limit
  * @defer_jobs: Prepare every job, but fenced ones, in a work item, never in SUBMIT
+ * @ahead_jobs: Most queued jobs of a client whose allocations come to VRAM ahead of the jobs; 0 =
+ *	none
  * @reserve: Bytes of VRAM that only page tables and save areas may use; 0 = none
  * @copies_limit: Bytes of system pages that are kept while their content is in VRAM; 0 = a quarter
  *	of RAM, less than a page = none
@@ -372,6 +380,7 @@ struct pagoda_vidmm_args {
 	u32 traffic_share;
 	u32 submit_share;
 	bool defer_jobs;
+	u32 ahead_jobs;
 	u64 reserve;
 	u64 copies_limit;
 };

@@ -20,6 +20,7 @@ struct pagoda_virtio;
  * @record_kb: KiB of paging buffers to record, from the first one of each device on
  * @job_timeout_ms: Milliseconds that a job may run
  * @defer_jobs: Every job, but fenced ones, is prepared in a work item
+ * @ahead_jobs: Most queued jobs of a client whose allocations come to VRAM ahead of the jobs
  * @pin_limit_mb: MiB of a client's allocations that may be pinned for other devices, 0 = half
  *	of VRAM's size without the reserve
  * @lru: TTM chooses which allocations leave VRAM, the least recently used first, but offered
@@ -40,6 +41,7 @@ struct pagoda_options {
 	u32 record_kb;
 	u32 job_timeout_ms;
 	bool defer_jobs;
+	u32 ahead_jobs;
 	u32 pin_limit_mb;
 	bool lru;
 	u32 promote_ms;

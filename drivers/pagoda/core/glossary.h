@@ -36,6 +36,7 @@
  * Terms of the driver's own:
  *
  * ===================== ========================================================
+ * ahead                 paging of what a queued job lists, before a place is free for the job
  * array                 operations of one VM_BIND call; all are accepted or none
  * batch                 changes of page-table entries of a space that are emitted together, with at
  *                       most one FLUSH_TLB of the space
@@ -102,8 +103,9 @@
  * segment group         VRAM (local) or the aperture (non-local): what a budget is for
  * set aside             submission that was allocated at probe, for transactions that can't fail
  * settled               MAKE_RESIDENT has nothing to do for the allocation but to count the call
- * slice                 part of a promotion, about a millisecond of copies; of an engine's time:
- *                       what an account gets before accounts behind it have a turn
+ * slice                 part of a promotion, or of paging ahead, a millisecond or two of copies; of
+ *                       an engine's time: what an account gets before accounts behind it have a
+ *                       turn
  * spilled               resident, but not in the segment that the allocation prefers
  * stream                all paging operations, in lines, on their way into paging buffers
  * submission            paging buffer with its fence, struct pagoda_submission. In submit/: a

@@ -34,13 +34,14 @@
 /*
  * Reasons why an allocation moves, with the names that the tracepoint pagoda_bo_move shows. EVICT:
  * TTM or the driver evicts the allocation. Of other moves, FAULT: from VRAM to VRAM, as a CPU fault
- * may need; REQUEST: out of VRAM; VALIDATE: all others.
+ * may need; REQUEST: out of VRAM; AHEAD: to VRAM, ahead of a queued job; VALIDATE: all others.
  */
 #define PAGODA_MOVE_REASONS(X) \
 	X(VALIDATE, "validate") \
 	X(EVICT, "evict") \
 	X(FAULT, "fault") \
-	X(REQUEST, "request")
+	X(REQUEST, "request") \
+	X(AHEAD, "ahead")
 enum pagoda_move_reason {
 #define PAGODA_TRACE_REASON(NAME, text) PAGODA_MOVE_##NAME,
 	PAGODA_MOVE_REASONS(PAGODA_TRACE_REASON)
@@ -66,6 +67,7 @@ TRACE_DEFINE_ENUM(PAGODA_MOVE_VALIDATE);
 TRACE_DEFINE_ENUM(PAGODA_MOVE_EVICT);
 TRACE_DEFINE_ENUM(PAGODA_MOVE_FAULT);
 TRACE_DEFINE_ENUM(PAGODA_MOVE_REQUEST);
+TRACE_DEFINE_ENUM(PAGODA_MOVE_AHEAD);
 
 /*
  * A builder was called for an operation on allocation @bo (0 = none) and encoded @encoded bytes of

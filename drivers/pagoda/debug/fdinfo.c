@@ -40,6 +40,10 @@
  *	pagoda-left-out		size of allocations left out of VRAM because the client had no
  *				tokens for evictions as pagoda-paced counts, added up over all jobs
  *	pagoda-held		how many jobs had allocations left out
+ *	pagoda-ahead		size of allocations that came to VRAM for the client's queued jobs,
+ *				before a place of the engine was free for the jobs
+ *				(vidmm/submit/ahead.c); also in pagoda-paged-in, if copied
+ *	pagoda-ahead-count	number of these allocations
  */
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
@@ -157,4 +161,6 @@ void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	fdinfo_print_kib(p, "paced", "", stats.submit_spent);
 	fdinfo_print_kib(p, "left-out", "", stats.submit_left);
 	drm_printf(p, "pagoda-held:\t%llu\n", stats.submit_held);
+	fdinfo_print_kib(p, "ahead", "", atomic64_read(&client->ahead.bytes));
+	drm_printf(p, "pagoda-ahead-count:\t%lld\n", atomic64_read(&client->ahead.count));
 }

@@ -23,6 +23,7 @@
 
 #include <linux/dma-resv.h>
 #include <linux/types.h>
+#include "core/kcov.h"
 #include "core/transport.h"
 
 struct device;
@@ -121,6 +122,7 @@ struct pagoda_engines_args {
  * @nr_buffers: Number of command buffers
  * @mark: Set by the caller between create and push, passed to &pagoda_exec_ops.image, which finds
  *	out by it whether paging has lost content since the caller took the mark
+ * @kcov: Set by the caller between create and arm: background work on the job counts there
  * @payer: Quota that the job was charged to, for &pagoda_exec_ops.freed; set by the caller after
  *	arm. NULL = freed() isn't called
  * @fenced: The job counts as a fenced job in the quota, even if it had a place before arm; for
@@ -132,6 +134,7 @@ struct pagoda_exec_job {
 	struct virtio_pagoda_command_buffer *buffers;
 	u32 nr_buffers;
 	u64 mark;
+	struct pagoda_kcov kcov;
 	void *payer;
 	bool fenced;
 	struct dma_fence *fence;

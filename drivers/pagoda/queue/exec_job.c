@@ -25,6 +25,7 @@ void pagoda_engine_ended(struct pagoda_job *core)
 	const struct pagoda_engines_args *args = &pagoda_engine_of(core->flight)->engines->args;
 	unsigned long flags;
 
+	pagoda_kcov_begin(job->base.kcov);
 	/* A job that ended unexecuted because its context was destroyed may still have a place. */
 	spin_lock_irqsave(&core->flight->lock, flags);
 	pagoda_places_remove(job);
@@ -33,6 +34,7 @@ void pagoda_engine_ended(struct pagoda_job *core)
 	if (args->ops->freed && job->base.payer)
 		args->ops->freed(args->owner, &job->base);
 	pagoda_job_put(core);
+	pagoda_kcov_end();
 }
 
 /**

@@ -334,6 +334,25 @@ static void exec_shut_down(struct pagoda_exec_engine *engine)
 }
 
 /*
+ * Begins to collect coverage for the first job that the engine hasn't finished, which is the one
+ * that faulted or hangs, if any did.
+ */
+static void exec_kcov_begin(struct pagoda_exec_engine *engine)
+{
+	struct pagoda_engine_job *job;
+	struct pagoda_kcov kcov = {};
+
+	if (!IS_ENABLED(CONFIG_KCOV))
+		return;
+	spin_lock_irq(&engine->flight.lock);
+	job = pagoda_engine_stuck(engine, 0);
+	if (job)
+		kcov = job->base.kcov;
+	spin_unlock_irq(&engine->flight.lock);
+	pagoda_kcov_begin(kcov);
+}
+
+/*
  * Work item of an engine: ends all jobs if the engine is stopped or refuses jobs; else resets the
  * engine if that is needed.
  */
@@ -341,8 +360,10 @@ void pagoda_engine_work(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine,
 							 flight.work);
-	bool cookie = dma_fence_begin_signalling();
+	bool cookie;
 
+	exec_kcov_begin(engine);
+	cookie = dma_fence_begin_signalling();
 	if (READ_ONCE(engine->stopped))
 		exec_shut_down(engine);
 	else if (READ_ONCE(engine->refusing))
@@ -350,6 +371,7 @@ void pagoda_engine_work(struct work_struct *work)
 	else
 		exec_recover(engine);
 	dma_fence_end_signalling(cookie);
+	pagoda_kcov_end();
 }
 
 /*
@@ -392,9 +414,12 @@ void pagoda_engine_watchdog(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine,
 							 flight.watchdog.work);
-	bool cookie = dma_fence_begin_signalling();
-	u64 suspect = exec_overdue(engine);
+	bool cookie;
+	u64 suspect;
 
+	exec_kcov_begin(engine);
+	cookie = dma_fence_begin_signalling();
+	suspect = exec_overdue(engine);
 	if (!suspect)
 		goto out;
 	exec_poll(engine);
@@ -408,6 +433,7 @@ void pagoda_engine_watchdog(struct work_struct *work)
 	exec_recover(engine);
 out:
 	dma_fence_end_signalling(cookie);
+	pagoda_kcov_end();
 }
 
 /**

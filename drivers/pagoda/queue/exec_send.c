@@ -219,11 +219,12 @@ struct dma_fence *pagoda_engine_run_job(struct drm_sched_job *sched_job)
 	struct pagoda_engine_job *job = container_of(sched_job, struct pagoda_engine_job,
 						     core.sched);
 	struct pagoda_exec_engine *engine = job->context->engine;
-	bool cookie = dma_fence_begin_signalling();
 	struct dma_fence *hw;
 	unsigned long flags;
-	bool kick;
+	bool cookie, kick;
 
+	pagoda_kcov_begin(job->base.kcov);
+	cookie = dma_fence_begin_signalling();
 	job_load(job);
 	spin_lock_irqsave(&engine->flight.lock, flags);
 	pagoda_places_add(job);
@@ -233,5 +234,6 @@ struct dma_fence *pagoda_engine_run_job(struct drm_sched_job *sched_job)
 	pagoda_flight_kick(&engine->flight, kick);
 	pagoda_flight_retire(&engine->flight);
 	dma_fence_end_signalling(cookie);
+	pagoda_kcov_end();
 	return hw;
 }

@@ -49,6 +49,7 @@
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
 #include <linux/types.h>
+#include "core/kcov.h"
 
 struct device;
 struct drm_printer;
@@ -75,6 +76,7 @@ struct pagoda_transport;
  * @owner: For the caller's use in &struct pagoda_queue_ops
  * @to_blame: Set by the queue, for &pagoda_queue_ops.lost: the device failed at this submission,
  *	and after that the device's queue couldn't be reset
+ * @kcov: Set by the builder's caller before push: background work on the submission counts there
  * @fence: After arm: signals when the submission is finished; the submission's reference, so users
  *	of the fence take their own
  * @id: After arm: one more than that of the submission armed before, of any line
@@ -92,6 +94,7 @@ struct pagoda_submission {
 	u64 moved;
 	void *owner;
 	bool to_blame;
+	struct pagoda_kcov kcov;
 	struct dma_fence *fence;
 	u64 id;
 	u64 seqno;

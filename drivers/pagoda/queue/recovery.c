@@ -126,6 +126,7 @@ static bool job_finish(struct pagoda_paging_job *job)
 	u32 stopped_at = job->start;
 	int ret = 0;
 
+	pagoda_kcov_begin(job->base.kcov);
 	spin_lock_irq(&queue->flight.lock);
 	doomed = pagoda_queue_dooms(job);
 	spin_unlock_irq(&queue->flight.lock);
@@ -147,6 +148,7 @@ static bool job_finish(struct pagoda_paging_job *job)
 	queue->stats.rescued += !ret && queue->mode != PAGODA_QUEUE_CPU;
 	fatal &= queue->mode == PAGODA_QUEUE_DEVICE && !doomed && !job->refused;
 	spin_unlock_irq(&queue->flight.lock);
+	pagoda_kcov_end();
 	return fatal;
 }
 

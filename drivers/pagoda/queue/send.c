@@ -193,11 +193,12 @@ struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job)
 	struct pagoda_paging_job *job = container_of(sched_job, struct pagoda_paging_job,
 						     core.sched);
 	struct pagoda_queue *queue = pagoda_queue_of(job);
-	bool cookie = dma_fence_begin_signalling();
 	struct dma_fence *hw;
 	unsigned long flags;
-	bool kick;
+	bool cookie, kick;
 
+	pagoda_kcov_begin(job->base.kcov);
+	cookie = dma_fence_begin_signalling();
 	job_number(job);
 	spin_lock_irqsave(&queue->flight.lock, flags);
 	job->begun_ns = ktime_get_ns();
@@ -208,5 +209,6 @@ struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job)
 	spin_unlock_irqrestore(&queue->flight.lock, flags);
 	pagoda_flight_kick(&queue->flight, kick);
 	dma_fence_end_signalling(cookie);
+	pagoda_kcov_end();
 	return hw;
 }

@@ -205,25 +205,17 @@ void pagoda_queue_reuse(struct pagoda_job *core)
 }
 
 /*
- * &pagoda_flight_ops.ended of the paging queue: takes a finished job off its line, calls
- * &pagoda_queue_ops.ended, and moves the job, with the scheduler side's reference, into the history
- * for debugfs. Drops the reference instead if the transport still has one, too, or the job is one
- * of those set aside. If the history is full, drops its oldest job.
+ * Moves a finished job, with the scheduler side's reference, into the history for debugfs. Drops
+ * the reference instead if the transport still has one, too, or the job is one of those set aside.
+ * If the history is full, drops its oldest job.
  */
-void pagoda_queue_ended(struct pagoda_job *core)
+static void job_remember(struct pagoda_paging_job *job)
 {
-	struct pagoda_paging_job *job = container_of(core, struct pagoda_paging_job, core);
 	struct pagoda_queue *queue = pagoda_queue_of(job);
 	struct pagoda_paging_job *old = NULL;
+	struct pagoda_job *core = &job->core;
 	unsigned long flags;
 
-	job->base.fence = NULL;
-	spin_lock_irqsave(&queue->flight.lock, flags);
-	queue->busy -= job->bytes;
-	spin_unlock_irqrestore(&queue->flight.lock, flags);
-	pagoda_line_ended(job);
-	if (queue->args.ops->ended)
-		queue->args.ops->ended(queue->args.owner, &job->base);
 	/*
 	 * Two kinds of jobs don't go into the history: those set aside, which are needed again, and
 	 * those that the transport has a reference to, for ever if the device never answers.
@@ -242,6 +234,28 @@ void pagoda_queue_ended(struct pagoda_job *core)
 	spin_unlock_irqrestore(&queue->flight.lock, flags);
 	if (old)
 		pagoda_job_put(&old->core);
+}
+
+/*
+ * &pagoda_flight_ops.ended of the paging queue: takes a finished job off its line, calls
+ * &pagoda_queue_ops.ended, and keeps the job for debugfs or for reuse.
+ */
+void pagoda_queue_ended(struct pagoda_job *core)
+{
+	struct pagoda_paging_job *job = container_of(core, struct pagoda_paging_job, core);
+	struct pagoda_queue *queue = pagoda_queue_of(job);
+	unsigned long flags;
+
+	pagoda_kcov_begin(job->base.kcov);
+	job->base.fence = NULL;
+	spin_lock_irqsave(&queue->flight.lock, flags);
+	queue->busy -= job->bytes;
+	spin_unlock_irqrestore(&queue->flight.lock, flags);
+	pagoda_line_ended(job);
+	if (queue->args.ops->ended)
+		queue->args.ops->ended(queue->args.owner, &job->base);
+	job_remember(job);
+	pagoda_kcov_end();
 }
 
 /* Makes a free job a submission to @line that isn't armed. Returns 0 or -ENOMEM. */
@@ -265,6 +279,7 @@ static int job_prepare(struct pagoda_line *line, struct pagoda_paging_job *job)
 	base->moved = 0;
 	base->owner = NULL;
 	base->to_blame = false;
+	base->kcov = (struct pagoda_kcov) {};
 	base->fence = NULL;
 	base->id = 0;
 	base->seqno = 0;

@@ -110,7 +110,7 @@ RELOADED="gpu_physical.mmu1.none gpu_virtual.mmu0.all gpu_virtual.mmu1.some cpu_
 	cpu_virtual.mmu1.all gpu_virtual.mmu0.all.pt_levels=2.dual_pte=1.cache_invalid=1
 	gpu_physical.mmu0.all.pt_levels=6 cpu_virtual.mmu0.some.pt_levels=5.ranges=0"
 REFUSED_BY_DRIVER="executor=gpu timeout_ms=1 timeout_ms=5001 update_mode=gpu record_kb=262145 update_mode= promote_ms=10001 traffic_share=0 traffic_share=101
-	submit_share=101 reserve_kb=-2 reserve_kb=half"
+	submit_share=101 reserve_kb=-2 reserve_kb=half ahead_jobs=65"
 # shellcheck disable=SC2086
 set -- $UNBOUND $RELOADED $REFUSED_BY_DRIVER
 others=$#

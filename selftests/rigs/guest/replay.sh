@@ -2,8 +2,8 @@
 # shellcheck shell=sh
 # Replays each of $TRACES in each cell of $CELLS, with VRAM the fraction $VRAM of its largest frame;
 # $CAPTURE=1 brings the tracepoints home, and $RIVAL=from:to has another program want half of VRAM in
-# these frames. A replay passes if it says so in its last line, in the words agreed, and if it moved what
-# the simulator says.
+# these frames; $QUEUED batches are in flight. A replay passes if it says so in its last line, in the words agreed, and
+# if it moved what the simulator says.
 # Then the example client runs on the same GPU.
 . /guest/lib.sh
 
@@ -48,7 +48,7 @@ agrees() {
 	[ -z "$RIVAL" ] || return 0
 	case $1 in *.all) ;; *) return 0 ;; esac
 	/bin/simulate --vram-mb "$vram_mb" --beside "$(bytes beside "$3")" --scale "$scale" \
-		${FRAMES:+--frames "$FRAMES"} \
+		${FRAMES:+--frames "$FRAMES"} ${QUEUED:+--jobs "$QUEUED"} \
 		--moved $(($(bytes paged_in "$3") + $(bytes paged_out "$3"))) "$2"
 }
 
@@ -63,8 +63,8 @@ replay_one() {
 	capture_start || return 1
 	say "replay $cell $(basename "$trace"), VRAM $vram_mb MiB"
 	{
-		/bin/replay --vram "$VRAM" ${FRAMES:+--frames "$FRAMES"} ${RIVAL:+--rival "$RIVAL"} --verbose 50 \
-			"$trace" 2>&1
+		/bin/replay --vram "$VRAM" ${FRAMES:+--frames "$FRAMES"} ${RIVAL:+--rival "$RIVAL"} \
+			${QUEUED:+--queued "$QUEUED"} --verbose 50 "$trace" 2>&1
 		echo $? > /tmp/status
 	} | tee "$log"
 	capture_end

@@ -9,7 +9,8 @@
  * expected hash when the batch is done; a use as a destination has the GPU write all of the
  * allocation. The batch is one submission that names its allocations, each once. The batch ends
  * when the next use doesn't fit, at the end of a frame, and before one of its allocations is
- * written, read back or freed by the CPU. A few batches are in flight.
+ * written, read back or freed by the CPU. A few batches are in flight: one more than the engine has
+ * places, or as many as --queued says.
  *
  * With --cpu, or on a device that executes no jobs, a batch is only made resident.
  */
@@ -28,7 +29,6 @@
 #include "replay.h"
 #include "rival.h"
 
-#define BATCHES_IN_FLIGHT	GPU_SLOTS
 #define FAULTS_SHOWN		8
 #define WAIT_LIMIT		(120 * PAGODA_SEC)
 #define BUSY_LIMIT		(60 * PAGODA_SEC)
@@ -189,7 +189,7 @@ static int allocation_verify(struct engine *e, uint32_t id)
 /* The slot of the batch that is being collected. */
 static struct gpu_slot *slot_now(struct engine *e)
 {
-	return &e->gpu.slots[(e->point + 1) % GPU_SLOTS];
+	return &e->gpu.slots[(e->point + 1) % e->gpu.nr_slots];
 }
 
 /*
@@ -291,7 +291,7 @@ static int settle_points(struct engine *e, uint64_t point)
 	int ret = 0;
 
 	while (!ret && e->settled < point) {
-		struct gpu_slot *slot = &e->gpu.slots[++e->settled % GPU_SLOTS];
+		struct gpu_slot *slot = &e->gpu.slots[++e->settled % e->gpu.nr_slots];
 
 		ret = point_wait(e, e->settled);
 		for (n = 0; !ret && n < slot->count; n++)
@@ -320,8 +320,8 @@ static int batch_flush(struct engine *e)
 		return complain(e, "submitting a batch", 0, ret);
 	e->point++;
 	ret = batch_check(e);
-	if (!ret && e->point >= BATCHES_IN_FLIGHT)
-		ret = settle_points(e, e->point + 1 - BATCHES_IN_FLIGHT);
+	if (!ret && e->point > e->options->queued)
+		ret = settle_points(e, e->point - e->options->queued);
 	e->result->batches++;
 	e->batch.count = 0;
 	e->batch.vram = 0;
@@ -555,7 +555,8 @@ static int engine_open(struct engine *e)
 	if (ret < 0)
 		return complain(e, "asking the device", 0, ret);
 	e->executes = ret;
-	if (e->executes)
+	ret = gpu_init(&e->gpu, e->options->queued + 1);
+	if (!ret && e->executes)
 		ret = gpu_open(&e->gpu, e->fd);
 	if (ret < 0)
 		return complain(e, "an address space and a context", 0, ret);

@@ -38,27 +38,32 @@ int gpu_is_there(int fd)
 	return ret ? ret : (info.features & needed) == needed;
 }
 
+static uint64_t memory_bytes(const struct gpu *gpu)
+{
+	return gpu->nr_slots * SLOT_BYTES;
+}
+
 /*
  * Creates the slots' programs and results, in an allocation that is private to the VM, so that no
  * batch has to name it. Returns 0 or a negative errno.
  */
 static int memory_make(struct gpu *gpu)
 {
-	uint64_t address;
+	uint64_t address, bytes = memory_bytes(gpu);
 	uint32_t n;
 	int ret;
 
-	ret = pagoda_create_private(gpu->fd, gpu->vm, GPU_SLOTS * SLOT_BYTES,
+	ret = pagoda_create_private(gpu->fd, gpu->vm, bytes,
 				    DRM_PAGODA_ALLOCATION_CPU_VISIBLE |
 				    DRM_PAGODA_ALLOCATION_CACHED, PAGODA_IN_APERTURE, &gpu->memory);
 	if (!ret)
-		ret = gpu_bind(gpu, gpu->memory, GPU_SLOTS * SLOT_BYTES, &address);
+		ret = gpu_bind(gpu, gpu->memory, bytes, &address);
 	if (ret)
 		return ret;
-	gpu->map = pagoda_map(gpu->fd, gpu->memory, GPU_SLOTS * SLOT_BYTES);
+	gpu->map = pagoda_map(gpu->fd, gpu->memory, bytes);
 	if (!gpu->map)
 		return -errno;
-	for (n = 0; n < GPU_SLOTS; n++) {
+	for (n = 0; n < gpu->nr_slots; n++) {
 		struct gpu_slot *slot = &gpu->slots[n];
 
 		slot->program.memory = (uint8_t *)gpu->map + n * SLOT_BYTES;
@@ -71,6 +76,13 @@ static int memory_make(struct gpu *gpu)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+int gpu_init(struct gpu *gpu, uint32_t nr_slots)
+{
+	gpu->slots = calloc(nr_slots, sizeof(*gpu->slots));
+	gpu->nr_slots = gpu->slots ? nr_slots : 0;
+	return gpu->slots ? 0 : -ENOMEM;
 }
 
 int gpu_open(struct gpu *gpu, int fd)
@@ -92,12 +104,13 @@ void gpu_close(struct gpu *gpu)
 {
 	uint32_t n;
 
-	for (n = 0; n < GPU_SLOTS; n++)
+	for (n = 0; n < gpu->nr_slots; n++)
 		free(gpu->slots[n].reads);
+	free(gpu->slots);
 	if (gpu->context)
 		pagoda_context_destroy(gpu->fd, gpu->context);
 	if (gpu->map)
-		munmap(gpu->map, GPU_SLOTS * SLOT_BYTES);
+		munmap(gpu->map, memory_bytes(gpu));
 	if (gpu->memory)
 		pagoda_close(gpu->fd, gpu->memory);
 	if (gpu->vm)

@@ -11,8 +11,6 @@
 
 #include "lib/pagoda_commands.h"
 
-#define GPU_SLOTS	4
-
 /* A read of all of an allocation by the GPU; @expected is the hash it must find. */
 struct gpu_read {
 	uint64_t expected;
@@ -32,8 +30,10 @@ struct gpu_slot {
 	uint32_t count;
 };
 
+/* @slots: @nr_slots of them; a batch uses the slot of its point modulo @nr_slots */
 struct gpu {
-	struct gpu_slot slots[GPU_SLOTS];
+	struct gpu_slot *slots;
+	uint32_t nr_slots;
 	uint64_t next;
 	void *map;
 	uint32_t vm;
@@ -45,6 +45,8 @@ struct gpu {
 /* Returns 1 if the device has page tables and executes commands, 0 if not, or a negative errno. */
 int gpu_is_there(int fd);
 
+/* Allocates slots, without programs; to be freed with gpu_close(). Returns 0 or -ENOMEM. */
+int gpu_init(struct gpu *gpu, uint32_t nr_slots);
 int gpu_open(struct gpu *gpu, int fd);
 void gpu_close(struct gpu *gpu);
 

@@ -39,6 +39,7 @@ static const char usage_text[] =
 "                   least 16 MiB, else 1)\n"
 "  --frames N       stop after N frames (default: all)\n"
 "  --clients N      N processes at once, each with content of its own (default 1)\n"
+"  --queued N       N batches in flight, at most 63 (default 3)\n"
 "  --seed N         of the content (default 1)\n"
 "  --rival FROM:TO  another program wants half of VRAM, from one frame to the other\n"
 "  --cpu            make resident what is used instead of having the GPU use it\n"
@@ -102,6 +103,7 @@ static void parse_options(int argc, char **argv, struct replay_options *o)
 		{ "scale", required_argument, NULL, 's' },
 		{ "frames", required_argument, NULL, 'f' },
 		{ "clients", required_argument, NULL, 'c' },
+		{ "queued", required_argument, NULL, 'q' },
 		{ "seed", required_argument, NULL, 'r' },
 		{ "rival", required_argument, NULL, 'R' },
 		{ "cpu", no_argument, NULL, 'C' },
@@ -129,6 +131,9 @@ static void parse_options(int argc, char **argv, struct replay_options *o)
 		case 'c':
 			o->clients = number(optarg, CLIENTS_MAX);
 			break;
+		case 'q':
+			o->queued = number(optarg, REPLAY_QUEUED_MAX);
+			break;
 		case 'r':
 			o->seed = number(optarg, UINT64_MAX);
 			break;
@@ -148,7 +153,7 @@ static void parse_options(int argc, char **argv, struct replay_options *o)
 			usage(c == 'h' ? 0 : 2);
 		}
 	}
-	if (optind + 1 != argc || (o->plan && !o->vram) || !o->clients)
+	if (optind + 1 != argc || (o->plan && !o->vram) || !o->clients || !o->queued)
 		usage(2);
 	o->path = argv[optind];
 }
@@ -350,7 +355,7 @@ static int replay(const struct trace *trace, const struct replay_options *o,
 
 int main(int argc, char **argv)
 {
-	struct replay_options options = { .clients = 1, .seed = 1 };
+	struct replay_options options = { .clients = 1, .seed = 1, .queued = REPLAY_QUEUED };
 	struct plan plan = { 0 };
 	struct trace trace;
 	int ret;

@@ -8,11 +8,16 @@
 
 #include "trace.h"
 
+/* Batches in flight: by default one more than an engine has places for jobs; and at most. */
+#define REPLAY_QUEUED		3
+#define REPLAY_QUEUED_MAX	63
+
 /* Several allocations of a batch take at most VRAM divided by this; one alone may be larger. */
 #define REPLAY_BATCH_PART	4
 
 /*
  * Options, as usage_text in replay.c explains them.
+ * @queued: batches in flight while the next is collected
  * @rival_from, @rival_to: frames after which the rival begins to use VRAM and ends; 0: no rival
  */
 struct replay_options {
@@ -21,6 +26,7 @@ struct replay_options {
 	unsigned int scale;
 	unsigned int frames;
 	unsigned int clients;
+	unsigned int queued;
 	unsigned int verbose;
 	unsigned int rival_from;
 	unsigned int rival_to;

@@ -44,6 +44,7 @@ static const char usage_text[] =
 "                or 0.80 of clients at once, one of which is 1.3 times slower than is fair, or any\n"
 "                share below -0.05\n"
 "  --check-own   likewise, but what the repository's traces reach: see simulate_report.c\n"
+"  --jobs N      with --moved: N jobs in flight, as `replay --queued` says it (default: no queue)\n"
 "  --moved N     fail if the driver, which moved N bytes with its policy, is off by more than 5 %\n"
 "                and a quarter of VRAM\n"
 "  --json FILE   also one JSON object to FILE\n"
@@ -55,14 +56,17 @@ static const char usage_text[] =
 "share: (lru - policy) / (lru - best); q.: with frames queued. In parentheses, where that gap is\n"
 "at most 5 % of lru: (lru - policy) / lru, not part of the mean. good: part of what left that the\n"
 "bound says had better leave. ratio: what the policy moved, but for what the CPU made new, to\n"
-"what an optimum moves that isn't bound to the driver's rules. The last number of clients at\n"
-"once: the most that one is slower than alone in its fair share of VRAM.\n";
+"what an optimum moves that isn't bound to the driver's rules. idle: time that the engine waits\n"
+"for paging, to that of copying what the bound says, with 8 jobs in flight; ahead: likewise, if\n"
+"what queued jobs use comes in ahead of them. The last number of clients at once: the most that\n"
+"one is slower than alone in its fair share of VRAM.\n";
 
 struct options {
 	uint64_t vram_mb;
 	uint64_t beside;
 	unsigned int scale;
 	unsigned int frames;
+	unsigned int jobs;
 	uint64_t moved;
 	bool copies_all;
 	bool patterns;
@@ -99,6 +103,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{ "beside", required_argument, NULL, 'b' },
 		{ "scale", required_argument, NULL, 's' },
 		{ "frames", required_argument, NULL, 'f' },
+		{ "jobs", required_argument, NULL, 'q' },
 		{ "moved", required_argument, NULL, 'm' },
 		{ "copies-all", no_argument, NULL, 'a' },
 		{ "patterns", no_argument, NULL, 'p' },
@@ -125,6 +130,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 'f':
 			o->frames = number(optarg, 1, 1u << 30);
+			break;
+		case 'q':
+			o->jobs = number(optarg, 2, 1u << 16);
 			break;
 		case 'm':
 			o->moved = number(optarg, 1, UINT64_MAX);
@@ -161,6 +169,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 	if (optind == argc && !o->patterns && !o->prove)
 		usage(2);
 	if (o->beside && o->beside >= o->vram_mb * PAGODA_MIB)
+		usage(2);
+	if (o->jobs && !o->moved)
 		usage(2);
 	/* --moved is of one program, in one VRAM. */
 	if (o->moved && (optind != argc - 1 || !o->vram_mb || o->patterns))
@@ -254,6 +264,30 @@ static int run_choices(struct sim_row *row, const struct sim_script *script, con
 	return ret;
 }
 
+/*
+ * Simulates a queue of SIM_JOBS jobs, without and with paging ahead, and sets @row->idle. Returns 0
+ * or a negative errno.
+ */
+static int run_idle(struct sim_row *row, const struct sim_script *script, bool copies_all)
+{
+	struct sim_choice choice = {
+		.vram = row->vram - row->beside,
+		.chooser = SIM_POLICY,
+		.copies_all = copies_all,
+		.jobs = SIM_JOBS,
+		.pace = SIM_PACE,
+	};
+	struct sim_result result;
+	int ret = 0, n;
+
+	for (n = 0; !ret && n < 2; n++) {
+		choice.ahead = n;
+		ret = sim_run(script, &choice, &result);
+		row->idle[n] = result.idle;
+	}
+	return ret;
+}
+
 static int run_row(struct options *o, struct sim_row *row, const struct trace *trace,
 		   const uint8_t *clients, unsigned int nr_clients)
 {
@@ -269,6 +303,8 @@ static int run_row(struct options *o, struct sim_row *row, const struct trace *t
 	ret = worth ? sim_bound(&script, row->vram - row->beside, &row->bound, worth) : -ENOMEM;
 	if (!ret)
 		ret = run_choices(row, &script, worth, o->copies_all, o->report.seconds);
+	if (!ret && nr_clients == 1)
+		ret = run_idle(row, &script, o->copies_all);
 	o->report.uses += script.nr_uses;
 	if (!ret)
 		ret = sim_blind(&script, row->vram - row->beside, SIM_QUEUED * nr_clients,
@@ -293,8 +329,8 @@ static int simulate_row(struct options *o, const struct trace *trace, struct sim
 }
 
 /*
- * For --moved: simulates only the policy without queue, as the driver was run, and compares.
- * Returns 0 or a negative errno.
+ * For --moved: simulates only the policy, as the driver was run: with --jobs in flight and paging
+ * ahead, or without queue; and compares. Returns 0 or a negative errno.
  */
 static int simulate_moved(const struct options *o, const struct trace *trace, uint64_t vram)
 {
@@ -302,6 +338,9 @@ static int simulate_moved(const struct options *o, const struct trace *trace, ui
 		.vram = vram - o->beside,
 		.chooser = SIM_POLICY,
 		.copies_all = o->copies_all,
+		.jobs = o->jobs,
+		.ahead = true,
+		.pace = SIM_PACE,
 	};
 	struct sim_result result;
 	struct sim_script script;

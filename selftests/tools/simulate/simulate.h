@@ -82,6 +82,8 @@ enum sim_chooser {
  *	not to keep
  * @moved_for: bytes moved both ways for each client's submissions; @used_by: size of the
  *	allocations that these name
+ * @idle: with sim_choice.jobs: time in which the engine waits for paging and nothing else, in bytes
+ *	that could be copied in that time
  */
 struct sim_result {
 	uint64_t in;
@@ -93,6 +95,7 @@ struct sim_result {
 	uint64_t good;
 	uint64_t moved_for[SIM_CLIENTS];
 	uint64_t used_by[SIM_CLIENTS];
+	double idle;
 };
 
 /*
@@ -108,6 +111,10 @@ void sim_script_free(struct sim_script *script);
  *	of
  * @worth: as sim_bound() sets it; NULL = not known
  * @copies_all: what leaves is copied out even if it wasn't written
+ * @jobs: for SIM_POLICY and one client, instead of @queued: most jobs in flight, see
+ *	simulate_ahead.c; 0 = @queued counts
+ * @ahead: with @jobs: what queued jobs use comes in ahead of the jobs
+ * @pace: with @jobs: time that a job takes for a byte that it uses, to that of copying a byte
  */
 struct sim_choice {
 	uint64_t vram;
@@ -115,6 +122,9 @@ struct sim_choice {
 	unsigned int queued;
 	const uint8_t *worth;
 	bool copies_all;
+	unsigned int jobs;
+	bool ahead;
+	double pace;
 };
 
 /* Simulates @script, and sets @result to what is moved. Returns 0 or a negative errno. */

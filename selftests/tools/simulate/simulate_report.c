@@ -20,15 +20,17 @@ const unsigned int sim_depths[SIM_DEEPER] = { 8, 32, 128, UINT32_MAX / 8 };
 
 /*
  * Aims, which are printed beside the results. At least: mean share of traces with 2 frames queued,
- * and of clients at once; at most: mean ratio, slowdown, and time of a use by plain LRU's. Not all
- * programs reach the aims: what some use next can't be foreseen, and where VRAM is nearly enough,
- * the uses that matter are further away than two frames.
+ * and of clients at once; at most: mean ratio, slowdown, time of a use by plain LRU's, and the time
+ * that the engine waits for paging, by that of copying what the bound says. Not all programs reach
+ * the aims: what some use next can't be foreseen, and where VRAM is nearly enough, the uses that
+ * matter are further away than two frames.
  */
 #define QUEUED_AIM	0.98
 #define TOGETHER_AIM	0.90
 #define RATIO_AIM	1.15
 #define SLOWDOWN_AIM	1.3
 #define TIME_AIM	3.0
+#define IDLE_AIM	1.1
 
 /*
  * What --check asks for.
@@ -104,6 +106,15 @@ static double ratio(const struct sim_row *row)
 	return ratio_of(row, moved(&row->policy[0]));
 }
 
+/*
+ * Returns the time that the engine waits for paging, without or with paging ahead, divided by the
+ * time of copying what has to be moved at least; 0 if nothing has to be.
+ */
+static double idle(const struct sim_row *row, bool ahead)
+{
+	return row->bound ? row->idle[ahead] / row->bound : 0;
+}
+
 /* Returns the share that is expected at most of a choice that knows SIM_QUEUED frames ahead. */
 static double possible(const struct sim_row *row)
 {
@@ -146,6 +157,8 @@ static void print_row(const struct sim_row *row)
 	printf(" %6.3f %6.3f %6.2f %6.2f", share(row, 1), share(row, 2), good(row), ratio(row));
 	if (row->kind == SIM_TOGETHER)
 		printf(" %8.2f", row->slowdown);
+	else
+		printf(" %6.3f %6.3f", idle(row, false), idle(row, true));
 	putchar('\n');
 	fflush(stdout);
 }
@@ -187,15 +200,17 @@ static void print_json(FILE *to, const struct sim_row *row, bool first)
 	fprintf(to, "\n   \"share_queued_1\": %.4f, ", share(row, 1));
 	fprintf(to, "\"share_queued_2\": %.4f,\n   \"good\": %.4f, \"ratio\": %.4f, ",
 		share(row, 2), good(row), ratio(row));
-	fprintf(to, "\"slowdown\": %.4f,\n   \"share\": %.4f, \"counts\": %s}", row->slowdown,
-		share(row, 0), counts(row) ? "true" : "false");
+	fprintf(to, "\"slowdown\": %.4f,\n   \"idle\": %.4f, \"idle_ahead\": %.4f, ", row->slowdown,
+		idle(row, false), idle(row, true));
+	fprintf(to, "\"share\": %.4f, \"counts\": %s}", share(row, 0),
+		counts(row) ? "true" : "false");
 }
 
 void sim_report_begin(const struct sim_report *report)
 {
-	printf("%-14s %-5s %3s %8s %9s %9s %9s %9s %9s %9s %9s %8s %6s %6s %6s %6s\n", "trace",
-	       "base", "%", "VRAM", "lru", "policy", "queued 1", "queued 2", "best", "bound",
-	       "blind", "share", "q. 1", "q. 2", "good", "ratio");
+	printf("%-14s %-5s %3s %8s %9s %9s %9s %9s %9s %9s %9s %8s %6s %6s %6s %6s %6s %6s\n",
+	       "trace", "base", "%", "VRAM", "lru", "policy", "queued 1", "queued 2", "best",
+	       "bound", "blind", "share", "q. 1", "q. 2", "good", "ratio", "idle", "ahead");
 	if (report->json)
 		fputs("{\"rows\": [", report->json);
 }
@@ -215,6 +230,10 @@ static void add_trace(struct sim_report *r, const struct sim_row *row)
 	if (row->percent >= 50 && !row->usual && row->whole) {
 		mean_add(&r->ratios, log(fmax(ratio(row), 0.01)));
 		mean_add(&r->ratios_best, log(fmax(ratio_of(row, moved(&row->best)), 0.01)));
+	}
+	if (row->percent >= 50 && !row->usual && row->bound) {
+		mean_add(&r->idle[0], idle(row, false));
+		mean_add(&r->idle[1], idle(row, true));
 	}
 }
 
@@ -263,6 +282,14 @@ static void print_together(const struct sim_report *r)
 	       r->slowdowns.highest, SLOWDOWN_AIM);
 }
 
+static void print_idle(const struct sim_report *r)
+{
+	printf("idle for paging, %u rows (max, 50 and 75 %%), %u jobs in flight: mean %.2f of the ",
+	       r->idle[0].count, SIM_JOBS, mean(&r->idle[0]));
+	printf("bound's time, highest %.2f; with paging ahead %.2f, highest %.2f (aim: %.1f)\n",
+	       r->idle[0].highest, mean(&r->idle[1]), r->idle[1].highest, IDLE_AIM);
+}
+
 static double nanoseconds(const struct sim_report *r, unsigned int chooser)
 {
 	return r->uses > 0 ? 1e9 * r->seconds[chooser] / r->uses : 0;
@@ -296,6 +323,8 @@ static void print_means(const struct sim_report *r)
 	}
 	if (r->together.count)
 		print_together(r);
+	if (r->idle[0].count)
+		print_idle(r);
 	print_time(r);
 }
 
@@ -309,6 +338,8 @@ static void print_json_means(FILE *to, const struct sim_report *r)
 		nanoseconds(r, 0), nanoseconds(r, 1), nanoseconds(r, 2));
 	fprintf(to, " \"ratio\": %.4f, \"ratio_aim\": %g,\n",
 		r->ratios.count ? exp(mean(&r->ratios)) : 0, RATIO_AIM);
+	fprintf(to, " \"idle\": %.4f, \"idle_ahead\": %.4f, \"idle_aim\": %g,\n",
+		mean(&r->idle[0]), mean(&r->idle[1]), IDLE_AIM);
 	fprintf(to, " \"together\": %.4f, \"together_aim\": %g,\n", mean(&r->together),
 		TOGETHER_AIM);
 	fprintf(to, " \"slowdown\": %.4f, \"slowdown_aim\": %g,\n", r->slowdowns.highest,

@@ -18,6 +18,10 @@
  */
 #define SIM_DEEPER	4
 
+/* For times of waiting for paging: jobs in flight; time of a job by that of copying its bytes. */
+#define SIM_JOBS	8
+#define SIM_PACE	1
+
 enum sim_kind {
 	SIM_TRACE,
 	SIM_PATTERN,
@@ -33,6 +37,8 @@ enum sim_kind {
  * @blind: what is expected at least of a choice that knows SIM_QUEUED frames ahead
  * @whole: what an optimum moves that isn't bound to the driver's rules
  * @slowdown: of SIM_TOGETHER: the most that a client was slower than alone in its fair share
+ * @idle: of one client: time that the engine waits for paging, without and with paging ahead, as
+ *	sim_result.idle
  */
 struct sim_row {
 	char name[64];
@@ -49,6 +55,7 @@ struct sim_row {
 	uint64_t blind;
 	uint64_t whole;
 	double slowdown;
+	double idle[2];
 };
 
 /* Sum, lowest and highest of the values of @count rows. */
@@ -70,6 +77,8 @@ struct sim_mean {
  *	@uses: number of uses in each of the three
  * @ratios, @ratios_best: logarithms of the ratio of the policy, and of the best known, of traces in
  *	50 and 75 % of the largest frame
+ * @idle: @idle of traces in 50 and 75 % of the largest frame, to the time of copying what the bound
+ *	says
  * @together, @slowdowns: of rows of clients at once whose gap counts, with SIM_QUEUED frames queued
  * @together_possible: of these rows, the share expected at most
  */
@@ -86,6 +95,7 @@ struct sim_report {
 	double uses;
 	struct sim_mean ratios;
 	struct sim_mean ratios_best;
+	struct sim_mean idle[2];
 	struct sim_mean together;
 	struct sim_mean together_possible;
 	struct sim_mean slowdowns;

@@ -19,90 +19,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "vidmm/ledger/policy.h"
-#include "simulate.h"
-#include "simulate_heap.h"
-
-/* Where content is: nowhere, because not used or touched yet; in system memory; in VRAM. */
-enum place {
-	NOWHERE,
-	SYSTEM,
-	VRAM,
-};
-
-/*
- * An allocation. @older, @newer: neighbours in the order of use, while in VRAM
- * @named: last step that submits the allocation; @use: index of its use in that step; @next: the
- *	next step that submits or frees the allocation
- * @written: bytes of the pieces that were written since the move to VRAM; @pieces: which those are,
- *	unless all are; NULL if no piece had to be told from others
- * @fresh: the content is in system memory and never was in VRAM: the CPU touched the allocation
- *	before its first use, or wrote all of it
- */
-struct item {
-	struct pagoda_policy_item policy;
-	struct pagoda_policy_lane lane;
-	struct item *older;
-	struct item *newer;
-	uint64_t size;
-	uint64_t written;
-	uint8_t *pieces;
-	size_t named;
-	size_t use;
-	uint32_t next;
-	enum place place;
-	bool fresh;
-};
-
-/*
- * Variants of the optimum's order, of which the best result is taken. An allocation that is freed
- * before it is used again is worth nothing in VRAM, but leaving costs a copy out if it was written:
- * whether to wait for the free is a matter of luck. The allocation's next use counts as
- * @FREED_IS_NEVER: never, so that it leaves first
- * @FREED_IS_AN_END: being where the free is
- * @FREED_IS_HALF_THE_COST: being twice as far away as the free
- * @FREED: number of these, which come four times: as they are; with a next use that is no free of
- *	what was written counting as half as far, because leaving costs twice as much; and both
- *	again, but with what @worth says not to keep leaving first
- */
-enum variant {
-	FREED_IS_NEVER,
-	FREED_IS_AN_END,
-	FREED_IS_HALF_THE_COST,
-	FREED,
-	VARIANTS = 4 * FREED,
-};
-
-/*
- * @policy: the driver's, NULL if another chooser decides; @coming: by use, what the policy is told
- *	of queued uses, NULL if it is told of none
- * @oldest, @newest: what is in VRAM, in the order of use
- * @heap: the optimum's order
- * @worth: by use, whether the bound says to stay until the next one; NULL = not known
- * @step: number of the step being done; @client: of the last submission; @used: VRAM in use
- * @queued: frames queued behind the step's; @known: first step that the policy isn't told of yet
- */
-struct sim {
-	const struct sim_script *script;
-	struct pagoda_policy *policy;
-	struct pagoda_policy_group groups[SIM_CLIENTS];
-	struct pagoda_policy_coming *coming;
-	struct sim_result *result;
-	struct item *items;
-	struct item *oldest;
-	struct item *newest;
-	struct sim_heap heap;
-	const uint8_t *worth;
-	size_t step;
-	size_t known;
-	unsigned int queued;
-	unsigned int client;
-	uint64_t used;
-	uint64_t vram;
-	enum sim_chooser chooser;
-	enum variant variant;
-	bool copies_all;
-};
+#include "simulate_run.h"
 
 static void recency_add(struct sim *s, struct item *it)
 {
@@ -174,7 +91,7 @@ static struct item *optimum_victim(struct sim *s)
 	return NULL;
 }
 
-static struct item *victim(struct sim *s)
+struct item *sim_victim(struct sim *s)
 {
 	struct pagoda_policy_item *found;
 
@@ -250,35 +167,37 @@ static int written_part(struct sim *s, struct item *it, uint64_t offset, uint64_
 	return 0;
 }
 
+void sim_leave(struct sim *s, struct item *it)
+{
+	drop(s, it);
+	if (s->policy)
+		pagoda_policy_leave(s->policy, &it->policy);
+	s->result->out += it->written;
+	s->result->moved_for[s->client] += it->written;
+	s->result->evictions++;
+	s->result->evicted += it->size;
+	if (s->worth && !s->worth[it->use])
+		s->result->good += it->size;
+	if (s->jobs)
+		sim_clock_leaves(s, it);
+}
+
 static int make_room(struct sim *s, uint64_t size)
 {
 	while (s->used + size > s->vram) {
-		struct item *it = victim(s);
+		struct item *it = sim_victim(s);
 
 		if (!it)
 			return -ENOSPC;
-		drop(s, it);
-		if (s->policy)
-			pagoda_policy_leave(s->policy, &it->policy);
-		s->result->out += it->written;
-		s->result->moved_for[s->client] += it->written;
-		s->result->evictions++;
-		s->result->evicted += it->size;
-		if (s->worth && !s->worth[it->use])
-			s->result->good += it->size;
+		sim_leave(s, it);
 	}
 	return 0;
 }
 
-static int come(struct sim *s, struct item *it)
+void sim_enter(struct sim *s, struct item *it)
 {
-	int ret;
-
-	if (it->place == VRAM)
-		return 0;
-	ret = make_room(s, it->size);
-	if (ret)
-		return ret;
+	if (s->jobs)
+		sim_clock_comes(s, it);
 	if (it->place == SYSTEM) {
 		s->result->in += it->size;
 		s->result->moved_for[s->client] += it->size;
@@ -291,7 +210,18 @@ static int come(struct sim *s, struct item *it)
 	s->used += it->size;
 	recency_add(s, it);
 	written_none(s, it);
-	return 0;
+}
+
+static int come(struct sim *s, struct item *it)
+{
+	int ret;
+
+	if (it->place == VRAM)
+		return 0;
+	ret = make_room(s, it->size);
+	if (!ret)
+		sim_enter(s, it);
+	return ret;
 }
 
 static int used(struct sim *s, struct item *it, bool writes)
@@ -311,25 +241,27 @@ static unsigned int client_of(const struct sim *s, uint32_t id)
 	return s->script->clients ? s->script->clients[id] : 0;
 }
 
+void sim_expect(struct sim *s, const struct sim_step *step)
+{
+	size_t n;
+
+	for (n = step->first; n < step->first + step->count; n++) {
+		uint32_t id = s->script->uses[n].id;
+
+		pagoda_policy_expect(s->policy, &s->groups[client_of(s, id)],
+				     &s->items[id].policy, &s->coming[n]);
+	}
+}
+
 /* Tells the policy of the submissions that are queued at this step and weren't at earlier ones. */
 static void look_ahead(struct sim *s)
 {
 	const struct sim_script *script = s->script;
 	uint32_t last = script->steps[s->step].frame + s->queued;
-	size_t n;
 
-	for (; s->known < script->nr_steps && script->steps[s->known].frame <= last; s->known++) {
-		const struct sim_step *step = &script->steps[s->known];
-
-		if (step->type != SIM_SUBMIT)
-			continue;
-		for (n = step->first; n < step->first + step->count; n++) {
-			uint32_t id = script->uses[n].id;
-
-			pagoda_policy_expect(s->policy, &s->groups[client_of(s, id)],
-					     &s->items[id].policy, &s->coming[n]);
-		}
-	}
+	for (; s->known < script->nr_steps && script->steps[s->known].frame <= last; s->known++)
+		if (script->steps[s->known].type == SIM_SUBMIT)
+			sim_expect(s, &script->steps[s->known]);
 }
 
 static int submit(struct sim *s, const struct sim_step *step)
@@ -339,6 +271,8 @@ static int submit(struct sim *s, const struct sim_step *step)
 	int ret = 0;
 
 	s->client = client_of(s, uses->id);
+	if (s->jobs)
+		sim_clock_make(s);
 	for (n = 0; n < step->count; n++) {
 		struct item *it = &s->items[uses[n].id];
 
@@ -354,6 +288,10 @@ static int submit(struct sim *s, const struct sim_step *step)
 		ret = come(s, &s->items[uses[n].id]);
 	for (n = 0; !ret && n < step->count; n++)
 		ret = used(s, &s->items[uses[n].id], uses[n].writes);
+	if (!ret && s->jobs)
+		sim_clock_run(s, step);
+	if (!ret && s->ahead)
+		sim_page_ahead(s);
 	return ret;
 }
 
@@ -378,6 +316,16 @@ static void release(struct sim *s, struct item *it)
 	it->pieces = NULL;
 }
 
+int sim_alone(struct sim *s, const struct sim_step *step)
+{
+	struct item *it = &s->items[s->script->uses[step->first].id];
+
+	if (step->type == SIM_TOUCH)
+		return touch(s, it, step);
+	release(s, it);
+	return 0;
+}
+
 static int run_steps(struct sim *s)
 {
 	const struct sim_script *script = s->script;
@@ -385,16 +333,15 @@ static int run_steps(struct sim *s)
 
 	for (s->step = 0; !ret && s->step < script->nr_steps; s->step++) {
 		const struct sim_step *step = &script->steps[s->step];
-		struct item *it = &s->items[script->uses[step->first].id];
 
-		if (s->coming)
+		if (s->jobs)
+			ret = sim_queue_look(s);
+		else if (s->coming)
 			look_ahead(s);
-		if (step->type == SIM_SUBMIT)
+		if (!ret && step->type == SIM_SUBMIT)
 			ret = submit(s, step);
-		else if (step->type == SIM_TOUCH)
-			ret = touch(s, it, step);
-		else
-			release(s, it);
+		else if (!ret && !s->jobs)
+			ret = sim_alone(s, step);
 	}
 	return ret;
 }
@@ -409,17 +356,20 @@ static int items_make(struct sim *s)
 		s->policy = calloc(1, sizeof(*s->policy));
 	if (!s->items || (s->chooser == SIM_POLICY && !s->policy))
 		return -ENOMEM;
-	if (s->policy && s->queued)
+	if (s->policy && (s->queued || s->jobs))
 		s->coming = calloc(script->nr_uses, sizeof(*s->coming));
-	if (s->policy && s->queued && !s->coming)
+	if (s->policy && (s->queued || s->jobs) && !s->coming)
 		return -ENOMEM;
 	if (s->policy)
 		pagoda_policy_init(s->policy, s->vram);
+	if (s->jobs)
+		s->policy->is_busy = sim_is_busy;
 	for (n = 0; n < SIM_CLIENTS; n++)
 		pagoda_policy_group_init(&s->groups[n], NULL);
 	for (id = 1; id <= script->max_id; id++) {
 		s->items[id].size = script->sizes[id];
 		s->items[id].named = SIZE_MAX;
+		s->items[id].clock = &s->clock;
 		if (s->policy)
 			pagoda_policy_add(s->policy, &s->items[id].policy, &s->items[id].lane,
 					  &s->groups[client_of(s, id)], script->sizes[id]);
@@ -438,6 +388,10 @@ static int run_once(const struct sim_script *script, const struct sim_choice *ch
 		.queued = choice->queued,
 		.worth = choice->worth,
 		.copies_all = choice->copies_all,
+		.jobs = choice->chooser == SIM_POLICY ? choice->jobs : 0,
+		.ahead = choice->jobs && choice->ahead,
+		.clock.pace = choice->pace,
+		.submitted = SIZE_MAX,
 		.result = result,
 	};
 	int ret;
@@ -447,6 +401,7 @@ static int run_once(const struct sim_script *script, const struct sim_choice *ch
 	ret = items_make(&s);
 	if (!ret)
 		ret = run_steps(&s);
+	result->idle = s.clock.idle;
 	for (id = 0; s.items && id <= script->max_id; id++)
 		free(s.items[id].pieces);
 	free(s.items);

@@ -46,9 +46,11 @@ struct ttm_resource_manager;
 #define PAGODA_PL_VICTIM	BIT(29)
 /* The call waits for jobs that use the allocation; -EBUSY if any has no place of an engine. */
 #define PAGODA_PL_PROMPT	BIT(28)
+/* The allocation comes to VRAM ahead of a queued job, which is told in the trace. */
+#define PAGODA_PL_AHEAD		BIT(27)
 /* All flags that a struct ttm_place has from this driver. */
 #define PAGODA_PL_FLAGS		(PAGODA_PL_URGENT | PAGODA_PL_PIPELINED | PAGODA_PL_VICTIM | \
-				 PAGODA_PL_PROMPT)
+				 PAGODA_PL_PROMPT | PAGODA_PL_AHEAD)
 
 /**
  * struct pagoda_operation - Operation that brings allocations to places, on its caller's stack
@@ -204,10 +206,14 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
 
-/* place.c: bring an allocation to a placement; segment/reserve.c: or into the reserve */
+/*
+ * place.c: bring an allocation to a placement, or ahead of a queued job to VRAM; segment/reserve.c:
+ * or into the reserve
+ */
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		    struct pagoda_operation *op);
+int pagoda_bo_place_ahead(struct pagoda_bo *bo, u64 when, struct pagoda_operation *op);
 int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 
 #endif

@@ -337,9 +337,10 @@ bool pagoda_dmem_is_own(struct pagoda_bo *bo)
 
 /* ---- Threads in the cgroups of clients, so that these are charged --------------- */
 
-/* A call of @run(@arg) in &pagoda_payer.worker, a client's thread. */
+/* A call of @run(@arg) in &pagoda_payer.worker, a client's thread; @kcov: the client's. */
 struct payer_turn {
 	struct kthread_work work;
+	struct pagoda_kcov kcov;
 	void (*run)(void *arg);
 	void *arg;
 };
@@ -348,7 +349,9 @@ static void payer_work(struct kthread_work *work)
 {
 	struct payer_turn *turn = container_of(work, struct payer_turn, work);
 
+	pagoda_kcov_begin(turn->kcov);
 	turn->run(turn->arg);
+	pagoda_kcov_end();
 }
 
 static void payer_stop(struct pagoda_payer *payer)
@@ -466,7 +469,11 @@ void pagoda_payer_end(struct pagoda_client *client)
  */
 static void payer_run_locked(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
 {
-	struct payer_turn turn = { .run = run, .arg = arg };
+	struct payer_turn turn = {
+		.kcov = container_of(payer, struct pagoda_client, payer)->kcov,
+		.run = run,
+		.arg = arg,
+	};
 
 	lockdep_assert_held(&payer->lock);
 	if (!payer->worker) {

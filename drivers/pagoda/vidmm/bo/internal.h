@@ -58,6 +58,8 @@ struct pagoda_victims_search {
  * @op: The operation
  * @claim: Claim of the allocation on the room that evictions make (segment/claim.c)
  * @windows: Number of attempts to free a contiguous range of VRAM for the allocation (window.c)
+ * @when: The queued job that the allocation comes ahead of, as pagoda_policy_is_later() wants it;
+ *	used by pagoda_victims_take_later() only
  * @look_us: Microseconds of the last wait for another operation's search (victims.c)
  * @waited_ns: Nanoseconds that all waits for other operations took together
  */
@@ -65,6 +67,7 @@ struct pagoda_placing {
 	struct pagoda_operation *op;
 	struct pagoda_vram_claim claim;
 	u32 windows;
+	u64 when;
 	u32 look_us;
 	u64 waited_ns;
 };
@@ -115,6 +118,9 @@ void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine);
 bool pagoda_victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
 			      struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
 			      struct pagoda_victims_search *search);
+bool pagoda_victims_take_later(struct pagoda_bo *want, const struct ttm_place *place,
+			       struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
+			       struct pagoda_victims_search *search);
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			 struct pagoda_placing *placing, pagoda_take_fn take,
 			 struct pagoda_dmem_claim *claim);

@@ -86,3 +86,35 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 						    DMA_RESV_USAGE_BOOKKEEP);
 	return ret == -EBUSY && op->late ? -EINPROGRESS : ret;
 }
+
+/**
+ * pagoda_bo_place_ahead() - Bring an allocation to VRAM before a queued job needs it there
+ * @bo: Allocation that prefers VRAM, reservation held; no job or other device uses it
+ * @when: &pagoda_policy_coming.when of the last allocation that the job lists
+ * @op: Operation that the move is a part of; @op->exec is NULL
+ *
+ * Room is made by idle victims whose next use comes after the job: those that the policy would
+ * choose now for any allocation, or none. For a contiguous allocation there has to be free room.
+ *
+ * Context: May sleep and allocate. Waits neither for other operations nor for jobs; the stream
+ * doesn't wait for jobs either.
+ * Return: 0; -ENOMEM without room; or another result of pagoda_bo_place_taking().
+ */
+int pagoda_bo_place_ahead(struct pagoda_bo *bo, u64 when, struct pagoda_operation *op)
+{
+	struct ttm_place places[4];
+	const struct ttm_placement placement = { .placement = places, .num_placement = 1 };
+	struct pagoda_placing placing = { .op = op, .when = when };
+	struct pagoda_dmem_claim claim = {};
+	int ret;
+
+	op->evicted = 0;
+	if (!pagoda_bo_placement_resident(bo, places) ||
+	    places[0].flags & TTM_PL_FLAG_CONTIGUOUS)
+		return -ENOMEM;
+	places[0].flags |= op->flags;
+	ret = pagoda_victims_place(bo, &placement, &placing, pagoda_victims_take_later, &claim);
+	pagoda_dmem_claim_end(&claim);
+	pagoda_vram_unclaim(bo->vidmm, &placing.claim);
+	return ret;
+}

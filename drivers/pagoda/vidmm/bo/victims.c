@@ -40,6 +40,7 @@
 #include "vidmm/ledger/allocation.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/policy.h"
+#include "vidmm/stream/stream.h"
 #include "bo.h"
 #include "internal.h"
 
@@ -436,6 +437,89 @@ bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
 	done = !pagoda_bo_is_in_vram(victim) || victims_evict(victim, place, op, claim);
 	pagoda_victims_unlock(victim, mine);
 	return done;
+}
+
+/*
+ * Returns whether a victim that the policy picked may leave VRAM for an allocation that comes ahead
+ * of the queued job @when: an idle allocation whose next use comes after that job. Jobs may use
+ * allocations that they don't list if these are private or on a residency list: such allocations
+ * stay.
+ */
+static bool victims_is_spare(struct pagoda_bo *bo, u64 when)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	bool later;
+
+	if (bo->vm.uses || atomic_read(&bo->wish.required) ||
+	    pagoda_stream_is_awaited(bo->vidmm, bo->ttm.base.resv))
+		return false;
+	spin_lock(&victims->lock);
+	later = pagoda_policy_is_later(&victims->policy, &bo->choice.item, when);
+	spin_unlock(&victims->lock);
+	return later;
+}
+
+/*
+ * Adds victims to @search->tried, in the policy's order, until @want fits if all of them leave that
+ * aren't pinned. Returns false if the next one isn't spare, or none is left; or if there is enough
+ * free room, but other operations claim it.
+ */
+static bool victims_find_later(struct pagoda_bo *want, const struct ttm_place *place, u64 when,
+			       struct pagoda_victims_search *search)
+{
+	u64 room = READ_ONCE(want->vidmm->vram_free);
+	struct pagoda_bo *bo;
+
+	if (room >= want->ttm.base.size)
+		return false;
+	while (room < want->ttm.base.size) {
+		bo = pagoda_victims_next(want->vidmm, place, search);
+		if (!bo)
+			return false;
+		if (READ_ONCE(bo->ttm.pin_count))
+			continue;
+		if (!victims_is_spare(bo, when))
+			return false;
+		room += bo->ttm.base.size;
+	}
+	return true;
+}
+
+/*
+ * Evicts a victim of victims_find_later(), unless it is pinned or has left VRAM. Returns false if
+ * it can't be evicted, or its reservation can't be locked, at once, or a job has begun to use it.
+ */
+static bool victims_evict_later(struct pagoda_bo *bo, const struct dma_resv *mine,
+				const struct ttm_place *place, struct pagoda_placing *placing,
+				struct pagoda_dmem_claim *claim)
+{
+	bool done;
+
+	if (!pagoda_victims_lock(bo, mine, &placing->op->ttm))
+		return false;
+	done = !pagoda_bo_is_in_vram(bo) || bo->ttm.pin_count ||
+	       (victims_is_spare(bo, placing->when) &&
+		victims_evict(bo, place, placing->op, claim));
+	pagoda_victims_unlock(bo, mine);
+	return done;
+}
+
+/*
+ * Evicts the policy's next victims, as many as @want needs, or none if one of them isn't spare; a
+ * pagoda_take_fn. Waits for nothing, nor does the stream.
+ */
+bool pagoda_victims_take_later(struct pagoda_bo *want, const struct ttm_place *place,
+			       struct pagoda_placing *placing, struct pagoda_dmem_claim *claim,
+			       struct pagoda_victims_search *search)
+{
+	struct pagoda_bo *bo;
+
+	if (!victims_find_later(want, place, placing->when, search))
+		return false;
+	list_for_each_entry(bo, &search->tried, choice.tried)
+		if (!victims_evict_later(bo, want->ttm.base.resv, place, placing, claim))
+			return false;
+	return true;
 }
 
 /*

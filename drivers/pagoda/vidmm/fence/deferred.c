@@ -152,10 +152,6 @@ bool pagoda_deferred_is_signalled(struct pagoda_deferred *queue, struct dma_fenc
 	return false;
 }
 
-/*
- * Returns true if the next item needn't wait until a dma_fence signals or
- * &pagoda_deferred_ops.ready returns true.
- */
 static bool deferred_is_ready(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct dma_fence *fence;
@@ -167,6 +163,19 @@ static bool deferred_is_ready(struct pagoda_deferred *queue, struct pagoda_defer
 		if (!deferred_fence_is_done(queue, fence))
 			return false;
 	return !queue->ops->ready || queue->ops->ready(queue, item);
+}
+
+/*
+ * Returns true if the next item has to wait until a dma_fence signals or &pagoda_deferred_ops.ready
+ * returns true, after a call of &pagoda_deferred_ops.waits.
+ */
+static bool deferred_waits(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	if (deferred_is_ready(queue, item))
+		return false;
+	if (queue->ops->waits)
+		queue->ops->waits(queue);
+	return true;
 }
 
 static struct pagoda_deferred_item *deferred_first(struct pagoda_deferred *queue, int *error)
@@ -260,7 +269,7 @@ static bool deferred_run(struct pagoda_deferred *queue)
 			/* Check first: &pagoda_deferred_ops.ready keeps a place of an engine. */
 			if (deferred_is_too_much(queue))
 				return false;
-			if (!deferred_is_ready(queue, turn.item))
+			if (deferred_waits(queue, turn.item))
 				return false;
 		}
 		if (!error) {
@@ -288,8 +297,12 @@ static void deferred_work(struct work_struct *work)
 {
 	struct pagoda_deferred *queue = container_of(to_delayed_work(work),
 						     struct pagoda_deferred, work);
+	bool again;
 
-	if (!deferred_run(queue))
+	pagoda_kcov_begin(deferred_client(queue)->kcov);
+	again = deferred_run(queue);
+	pagoda_kcov_end();
+	if (!again)
 		return;
 	queue_delayed_work(system_dfl_wq, &queue->work, queue->patience);
 	queue->patience = min_t(unsigned long, 2 * queue->patience, PATIENCE_MAX);

@@ -114,6 +114,9 @@ struct pagoda_deferred_item {
  *	pagoda_deferred_again(). Process context, outside of sections. NULL = always
  * @owns: Returns whether a fence is of the queue's own work: items don't wait until such a fence
  *	signals, because the work is done in order. Any context. NULL = no fence is
+ * @waits: Called whenever the worker finds that the next item has to wait until dma_fences signal
+ *	or @ready returns true; what the item waits for exists. Process context, outside of
+ *	sections. NULL = nothing is to be done
  * @make: Submits an item; all that the item waits for exists. Calls pagoda_syncs_signal() with the
  *	fence of the work and returns 0; or returns -EAGAIN to be called again after a delay;
  *	-ERESTART to be called when @ready returns true again, or, while the queue is hurried,
@@ -125,6 +128,7 @@ struct pagoda_deferred_item {
 struct pagoda_deferred_ops {
 	bool (*ready)(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
 	bool (*owns)(struct pagoda_deferred *queue, struct dma_fence *fence);
+	void (*waits)(struct pagoda_deferred *queue);
 	int (*make)(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
 	void (*put)(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
 };

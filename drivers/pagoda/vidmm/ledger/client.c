@@ -43,6 +43,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 		return NULL;
 	}
 	kref_init(&client->kref);
+	client->kcov = pagoda_kcov_current();
 	mutex_init(&client->lock);
 	mutex_init(&client->payer.lock);
 	INIT_LIST_HEAD(&client->payer.missing);
@@ -56,6 +57,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	INIT_LIST_HEAD(&client->closing.jobs);
 	INIT_LIST_HEAD(&client->closing.handles);
 	INIT_DELAYED_WORK(&client->closing.work, vidmm->closing_work);
+	INIT_WORK(&client->ahead.work, vidmm->ahead_work);
 	INIT_LIST_HEAD(&client->awaited.fences);
 	INIT_LIST_HEAD(&client->awaited.todo);
 	INIT_LIST_HEAD(&client->awaited.due);

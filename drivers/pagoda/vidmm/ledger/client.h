@@ -4,12 +4,14 @@
 #define PAGODA_VIDMM_LEDGER_CLIENT_H
 
 #include <linux/atomic.h>
+#include <linux/dma-fence.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
+#include "core/kcov.h"
 #include "budget.h"
 #include "events.h"
 #include "holdings.h"
@@ -114,7 +116,8 @@ struct pagoda_awaited {
  * struct pagoda_closing - Closed handles of allocations that deferred jobs need, or armed jobs that
  * haven't ended (closing.c)
  * @vidmm: The manager
- * @lock: Protects @next, @ends, @jobs, @handles and @forgetting
+ * @lock: Protects @next, @ends, @jobs, @handles and @forgetting, and what struct pagoda_submit has
+ *	for &pagoda_client.ahead of the jobs in @jobs
  * @forget_lock: Held by @work while the allocation @forgetting is taken out of the VMs; outside of
  *	@lock
  * @next: Number that the next deferred job gets
@@ -137,6 +140,24 @@ struct pagoda_closing {
 	struct list_head handles;
 	struct pagoda_bo *forgetting;
 	struct delayed_work work;
+};
+
+/**
+ * struct pagoda_client_ahead - Paging ahead of the engines: what a client's queued jobs list comes
+ * to VRAM before a place of the engine is free for these jobs (submit/ahead.c)
+ * @work: Brings in allocations, a slice at a time; only @work uses the members below, unless
+ *	something else is said at the member
+ * @fence: Fence of the last slice's paging, a reference; NULL = none. Also read without a lock
+ * @callback: Queues @work when @fence signals
+ * @bytes: Bytes of the allocations brought in so far; read by any thread
+ * @count: Number of these allocations; read by any thread
+ */
+struct pagoda_client_ahead {
+	struct work_struct work;
+	struct dma_fence *fence;
+	struct dma_fence_cb callback;
+	atomic64_t bytes;
+	atomic64_t count;
 };
 
 /* Kinds of objects that a client names by ids; each kind has its own ids. */
@@ -168,11 +189,13 @@ enum pagoda_object {
  *	there is a paging queue. Set with @lock held
  * @payer: Thread in the client's cgroup, for work items that allocate for the client
  * @closing: Handles that the client closed while jobs needed the allocations
+ * @ahead: Paging ahead of the engines, for the client's queued jobs
  * @awaited: Monitored fences that are awaited
  * @end: Work item that destroys the client's VMs when the last job has finished; used only if jobs
  *	outlast the close of the file
  * @copies: Bytes of the kept copies, in system memory, of the client's allocations in VRAM
  *	(bo/copy.c)
+ * @kcov: Handle of the task that opened the file: background work for the client counts there
  * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: the client's contexts
  *	are banned, and no job or MAKE_RESIDENT is accepted any more; else 0. Set with @lock held
@@ -194,9 +217,11 @@ struct pagoda_client {
 	struct pagoda_deferred *pager;
 	struct pagoda_payer payer;
 	struct pagoda_closing closing;
+	struct pagoda_client_ahead ahead;
 	struct pagoda_awaited awaited;
 	struct work_struct end;
 	atomic64_t copies;
+	struct pagoda_kcov kcov;
 	struct drm_device *drm;
 	int error;
 };

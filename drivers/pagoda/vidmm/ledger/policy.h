@@ -335,6 +335,8 @@ void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_polic
 			       bool visible);
 void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			     bool clean);
+bool pagoda_policy_is_later(const struct pagoda_policy *policy,
+			    const struct pagoda_policy_item *item, u64 when);
 struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
 					      enum pagoda_policy_need need,
 					      const struct pagoda_policy_aside *aside);

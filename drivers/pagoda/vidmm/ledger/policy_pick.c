@@ -119,6 +119,35 @@ static bool policy_is_overdue(const struct pagoda_policy_item *item, u64 age)
 	return age > item->interval + (u64)(item->interval >> PAGODA_POLICY_SAME_SHIFT);
 }
 
+/**
+ * pagoda_policy_is_later() - Whether the next use of an item comes after a queued job
+ * @policy: Policy
+ * @item: Item in VRAM
+ * @when: &pagoda_policy_coming.when of the last item that the job lists
+ *
+ * If queued jobs list the item, the first of these jobs counts, however overdue it is. Any other
+ * item is used after the jobs that were queued for its group, when the rest of the predicted
+ * interval has passed; without a prediction, or if the use is overdue then, when as many pages have
+ * passed as since the last use.
+ *
+ * Return: false if the job itself lists the item; true if the item is offered.
+ */
+bool pagoda_policy_is_later(const struct pagoda_policy *policy,
+			    const struct pagoda_policy_item *item, u64 when)
+{
+	u64 queue, age, interval = item->interval;
+
+	if (pagoda_policy_is_offered(item))
+		return true;
+	if (item->queued)
+		return pagoda_policy_queued_next(item) > when;
+	queue = queue_length(policy, item);
+	age = policy->clock + queue - item->last;
+	if (policy->distrusts || !interval || policy_is_overdue(item, age))
+		return policy->clock + queue + age >= when;
+	return policy->clock + queue + interval - min(age, interval) >= when;
+}
+
 /*
  * Returns how many pages an item's next use counts as being away, weighed by what an eviction
  * costs. If the next use isn't known, it comes after the queued jobs of the item's group: to the

@@ -208,9 +208,11 @@ static int control_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	vidmm->bo_destroy = pagoda_bo_destroy;
 	vidmm->gem_funcs = &gem_funcs;
 	vidmm->closing_work = pagoda_closing_work;
+	vidmm->ahead_work = pagoda_ahead_work;
 	vidmm->job_timeout_ms = args->job_timeout_ms;
 	vidmm->submit_share = args->submit_share;
 	vidmm->defer_jobs = args->defer_jobs;
+	vidmm->ahead_jobs = args->ahead_jobs;
 	/*
 	 * If the device reaches only a part of system memory, TTM allocates pages by the DMA API,
 	 * which gives pages in that part: a bounce buffer would hold a second copy of the content.

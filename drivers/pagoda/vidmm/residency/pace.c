@@ -105,6 +105,35 @@ int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
 }
 
 /**
+ * pagoda_pace_ahead() - Bring an allocation to VRAM before a queued job needs it there
+ * @client: Client that has queued the job
+ * @bo: Allocation that prefers VRAM and isn't in VRAM, as for pagoda_bo_place_ahead()
+ * @when: The job, as for that function
+ * @op: Operation that the move is a part of, as for that function
+ *
+ * Without free room other allocations leave VRAM, as pagoda_bo_place_ahead() says; if the pace
+ * limits @bo, only if the client has a token, which takes tokens as for the job itself. @bo is
+ * brought nowhere else.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0; -ENOMEM without room; or another result of pagoda_bo_place().
+ */
+int pagoda_pace_ahead(struct pagoda_client *client, struct pagoda_bo *bo, u64 when,
+		      struct pagoda_operation *op)
+{
+	bool limited = pace_limits(bo);
+	int ret = pagoda_bo_place(bo, pagoda_bo_placement_free, op);
+
+	if (ret != -ENOMEM ||
+	    (limited && pagoda_traffic_wait(&client->pace.traffic, ktime_get_ns())))
+		return ret;
+	ret = pagoda_bo_place_ahead(bo, when, op);
+	if (limited)
+		pagoda_traffic_spend(&client->pace.traffic, op->evicted);
+	return ret;
+}
+
+/**
  * pagoda_pace_again() - Have a submission try again what earlier submissions left out of VRAM
  * @vm: VM, its reservation held
  *

@@ -216,8 +216,10 @@ static bool promote_one(struct pagoda_bo *bo, struct pagoda_plug *plug, struct d
 		.ret = -EBUSY,
 	};
 
+	pagoda_kcov_begin(bo->client->kcov);
 	if (!pagoda_payer_try_run(&bo->client->payer, promote_turn, &turn))
 		turn.stop = false;
+	pagoda_kcov_end();
 	pagoda_stream_plug_pass(bo->vidmm, plug);
 	*fence = turn.fence;
 	promotion->skipped |= turn.ret == -EBUSY;

@@ -63,6 +63,8 @@ int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
 void pagoda_client_stats(struct pagoda_client *client, struct drm_pagoda_stats *stats);
 int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
 		      struct pagoda_operation *op);
+int pagoda_pace_ahead(struct pagoda_client *client, struct pagoda_bo *bo, u64 when,
+		      struct pagoda_operation *op);
 void pagoda_pace_again(struct pagoda_vm *vm);
 void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_vm *vm, u64 context);
 

@@ -63,6 +63,7 @@ void pagoda_caller_begin(struct pagoda_vidmm *vidmm, struct pagoda_caller *calle
 	caller->task = current;
 	caller->quota = client->quota;
 	kref_get(&caller->quota->kref);
+	caller->kcov = client->kcov;
 	spin_lock(&place->lock);
 	hlist_add_head(&caller->entry, &place->list);
 	spin_unlock(&place->lock);
@@ -86,24 +87,24 @@ void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller)
 }
 
 /*
- * Returns the quota that pays for the current thread's paging, without a reference: valid until the
- * thread's pagoda_caller_end(). NULL: no client pays.
+ * Sets in @txn the quota that pays for the current thread's paging, without a reference: valid
+ * until the thread's pagoda_caller_end(); and the handle of coverage that belongs to the quota.
+ * Changes neither if no client pays.
  */
-struct pagoda_quota *pagoda_caller_quota(struct pagoda_stream *stream)
+void pagoda_caller_pays(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
 	struct pagoda_callers *place = caller_place(stream);
-	struct pagoda_quota *quota = NULL;
 	struct pagoda_caller *caller;
 
 	spin_lock(&place->lock);
 	hlist_for_each_entry(caller, &place->list, entry) {
 		if (caller->task == current) {
-			quota = caller->quota;
+			txn->quota = caller->quota;
+			txn->kcov = caller->kcov;
 			break;
 		}
 	}
 	spin_unlock(&place->lock);
-	return quota;
 }
 
 /**

@@ -18,7 +18,6 @@
 struct pagoda_journal_entry;
 struct pagoda_paging_op;
 struct pagoda_queue;
-struct pagoda_quota;
 struct pagoda_submission;
 struct pagoda_vidmm;
 struct workqueue_struct;
@@ -167,7 +166,7 @@ struct pagoda_journal {
 };
 
 void pagoda_callers_init(struct pagoda_stream *stream);
-struct pagoda_quota *pagoda_caller_quota(struct pagoda_stream *stream);
+void pagoda_caller_pays(struct pagoda_stream *stream, struct pagoda_stream_txn *txn);
 bool pagoda_stream_lock(struct pagoda_stream *stream);
 void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie);
 bool pagoda_stream_is_plugged(struct pagoda_stream *stream);

@@ -9,6 +9,7 @@
 #include <linux/dma-resv.h>
 #include <linux/list.h>
 #include <linux/types.h>
+#include "core/kcov.h"
 
 struct dma_fence;
 struct dma_resv;
@@ -109,11 +110,13 @@ struct pagoda_stream_args {
  * @entry: In &pagoda_stream.callers
  * @task: The thread
  * @quota: Quota of the client, a reference: the thread's submissions count there
+ * @kcov: &pagoda_client.kcov, for the thread's submissions
  */
 struct pagoda_caller {
 	struct hlist_node entry;
 	struct task_struct *task;
 	struct pagoda_quota *quota;
+	struct pagoda_kcov kcov;
 };
 
 /**
@@ -182,6 +185,7 @@ struct pagoda_plug {
  * @only: Array of a single entry for @spare to point to
  * @fence: Fence of the submission with the last operation, a reference; NULL before the first
  * @quota: Quota that pays for the submissions that the transaction opens, or NULL
+ * @kcov: &pagoda_client.kcov of the client with @quota, for these submissions
  * @nr_spare: Number of entries of @spare; the last is used first
  * @failed: 0; or -ENOMEM if the operations exceeded the transaction's cost, and there was no
  *	memory for another submission: operations that need a new submission fail
@@ -203,6 +207,7 @@ struct pagoda_stream_txn {
 	struct pagoda_submission *only;
 	struct dma_fence *fence;
 	struct pagoda_quota *quota;
+	struct pagoda_kcov kcov;
 	u32 nr_spare;
 	int failed;
 	bool fresh;

@@ -126,6 +126,7 @@ static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_st
 	}
 	sub->operations = 0;
 	sub->owner = txn->quota;
+	sub->kcov = txn->kcov;
 	pagoda_limits_take(stream->vidmm->limits, txn->quota, pagoda_submission_bytes(sub));
 	pagoda_submission_arm(sub);
 	line->open = sub;
@@ -409,8 +410,8 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 		.vidmm = vidmm,
 		.line = &vidmm->stream->moves,
 		.bo = bo,
-		.quota = pagoda_caller_quota(vidmm->stream),
 	};
+	pagoda_caller_pays(vidmm->stream, txn);
 	return txn_begin(txn, waits, resv, usage, current->flags & PF_MEMALLOC, cost);
 }
 
@@ -432,8 +433,8 @@ int pagoda_stream_begin_in(struct pagoda_stream_txn *txn, struct pagoda_vidmm *v
 		.vidmm = vidmm,
 		.line = order->line ?: &vidmm->stream->moves,
 		.order = *order,
-		.quota = pagoda_caller_quota(vidmm->stream),
 	};
+	pagoda_caller_pays(vidmm->stream, txn);
 	return txn_begin(txn, PAGODA_STREAM_WAITS_NOT, NULL, 0, current->flags & PF_MEMALLOC,
 			 cost);
 }
@@ -460,17 +461,17 @@ void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm
 			      struct pagoda_bo *bo, enum pagoda_stream_waits waits,
 			      struct dma_resv *resv, const struct pagoda_paging_cost *cost)
 {
-	struct pagoda_quota *quota = pagoda_caller_quota(vidmm->stream);
-
-	if (!quota && bo && bo->client)
-		quota = bo->client->quota;
 	*txn = (struct pagoda_stream_txn) {
 		.vidmm = vidmm,
 		.line = &vidmm->stream->moves,
 		.order.behind[PAGODA_EDGE_DROPPED] = bo ? bo->vm.behind : NULL,
 		.bo = bo,
-		.quota = quota,
 	};
+	pagoda_caller_pays(vidmm->stream, txn);
+	if (!txn->quota && bo && bo->client) {
+		txn->quota = bo->client->quota;
+		txn->kcov = bo->client->kcov;
+	}
 	txn_begin(txn, waits, resv, DMA_RESV_USAGE_BOOKKEEP, true, cost);
 }
 
@@ -494,8 +495,8 @@ void pagoda_stream_begin_in_must(struct pagoda_stream_txn *txn, struct pagoda_vi
 		.vidmm = vidmm,
 		.line = order->line ?: &vidmm->stream->moves,
 		.order = *order,
-		.quota = pagoda_caller_quota(vidmm->stream),
 	};
+	pagoda_caller_pays(vidmm->stream, txn);
 	txn_begin(txn, waits, resv, DMA_RESV_USAGE_BOOKKEEP, true, cost);
 }
 

@@ -121,6 +121,11 @@ static bool submit_owns(struct pagoda_deferred *queue, struct dma_fence *fence)
 	return pagoda_exec_context_owns(submit_context(queue)->exec, fence);
 }
 
+static void submit_waits(struct pagoda_deferred *queue)
+{
+	pagoda_ahead_kick(submit_context(queue)->vm->client);
+}
+
 /*
  * &pagoda_deferred_ops.put: frees a submission, and with it a reference to the context, which
  * contains @queue: the caller of pagoda_deferred_cancel() still has a reference.
@@ -133,6 +138,7 @@ static void submit_put_deferred(struct pagoda_deferred *queue, struct pagoda_def
 static const struct pagoda_deferred_ops submit_deferred_ops = {
 	.ready = submit_ready,
 	.owns = submit_owns,
+	.waits = submit_waits,
 	.make = submit_make_deferred,
 	.put = submit_put_deferred,
 };
@@ -164,7 +170,10 @@ static int submit_charge_held(struct pagoda_submit *submit)
 static void submit_expect(struct pagoda_submit *submit)
 {
 	struct pagoda_vm *vm = submit->context->vm;
+	struct pagoda_closing *closing = &vm->client->closing;
 	struct pagoda_policy_coming *coming;
+	u64 bytes = 0;
+	u32 i;
 
 	if (!submit->nr_bos)
 		return;
@@ -172,7 +181,12 @@ static void submit_expect(struct pagoda_submit *submit)
 	if (!coming)
 		return;
 	pagoda_victims_expect(vm->vidmm, vm->client, submit->bos, coming, submit->nr_bos);
+	for (i = 0; i < submit->nr_bos; i++)
+		bytes += submit->bos[i]->ttm.base.size;
+	mutex_lock(&closing->lock);
+	submit->bytes = bytes;
 	submit->coming = coming;
+	mutex_unlock(&closing->lock);
 }
 
 /*

@@ -144,11 +144,12 @@ void pagoda_closing_work(struct work_struct *work)
 	struct closing_handle *handle;
 	struct pagoda_caller caller;
 
+	pagoda_kcov_begin(client->kcov);
 	do {
 		if (pagoda_caller_must_wait(closing->vidmm, client) ||
 		    !pagoda_try_enter(closing->vidmm)) {
 			queue_delayed_work(system_dfl_wq, &closing->work, CLOSING_PATIENCE);
-			return;
+			break;
 		}
 		pagoda_caller_begin(closing->vidmm, &caller, client);
 		mutex_lock(&closing->forget_lock);
@@ -161,6 +162,7 @@ void pagoda_closing_work(struct work_struct *work)
 		if (handle)
 			closing_free(handle);
 	} while (handle);
+	pagoda_kcov_end();
 }
 
 /**
@@ -182,8 +184,10 @@ void pagoda_closing_begin_end(struct pagoda_client *client)
 }
 
 /**
- * pagoda_closing_end() - Free the closed handles of a client that has no contexts any more
+ * pagoda_closing_end() - End what a client did for its queued jobs, which has no contexts any more
  * @client: Client, after pagoda_closing_begin_end()
+ *
+ * Frees the closed handles, and ends paging ahead of the engines.
  *
  * Context: May sleep. Outside of pagoda_enter() sections and reservations.
  */
@@ -192,6 +196,7 @@ void pagoda_closing_end(struct pagoda_client *client)
 	struct pagoda_closing *closing = &client->closing;
 	struct closing_handle *handle, *next;
 
+	pagoda_ahead_end(client);
 	mutex_lock(&closing->lock);
 	list_for_each_entry_safe(handle, next, &closing->handles, entry) {
 		pagoda_vm_bo_opened(handle->bo, false);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Declarations that only the files of submit/ share: of closing.c, context.c and submit.c. */
+/*
+ * Declarations that only the files of submit/ share: of ahead.c, closing.c, context.c and submit.c.
+ */
 #ifndef PAGODA_VIDMM_SUBMIT_INTERNAL_H
 #define PAGODA_VIDMM_SUBMIT_INTERNAL_H
 
@@ -11,6 +13,9 @@ struct pagoda_client;
 struct pagoda_context;
 struct pagoda_submit;
 struct pagoda_vm;
+
+/* ahead.c: have allocations come to VRAM that queued jobs list */
+void pagoda_ahead_kick(struct pagoda_client *client);
 
 /* closing.c: deferred jobs, for which allocations with closed handles stay; handles that close */
 int pagoda_closing_hold_up(struct pagoda_submit *submit);

@@ -604,6 +604,7 @@ static int submit_locked(struct submit_run *run)
 	if (IS_ERR(run->job))
 		return PTR_ERR(run->job);
 	run->job->mark = run->losses;
+	run->job->kcov = run->vm->client->kcov;
 	memcpy(run->job->buffers, submit->buffers, submit->nr_buffers * sizeof(*submit->buffers));
 	ret = submit_depend(run);
 	if (!ret)

@@ -40,7 +40,10 @@ struct virtio_pagoda_command_buffer;
  * @flags: DRM_PAGODA_SUBMIT_* flags of each allocation
  * @nr_bos: Number of allocations, may be 0
  * @coming: What the policy knows of the queued submission's @bos; NULL if it isn't queued or lists
- *	none, or if there was no memory
+ *	none, or if there was no memory. Set and read with pagoda_closing.lock held while @queued
+ * @bytes: Sum of the sizes of @bos, once @coming is set
+ * @nr_ahead: Number of @bos that paging ahead of the job is through with; protected by
+ *	pagoda_closing.lock
  * @syncs: Fences and points that the job waits for and signals
  * @quota: Quota that is charged for the submission; NULL before the charge, and after the job took
  *	the charge over
@@ -67,6 +70,8 @@ struct pagoda_submit {
 	u32 *flags;
 	u32 nr_bos;
 	struct pagoda_policy_coming *coming;
+	u64 bytes;
+	u32 nr_ahead;
 	struct pagoda_syncs syncs;
 	struct pagoda_quota *quota;
 	bool held;
@@ -89,6 +94,10 @@ int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file);
 void pagoda_handle_close(struct drm_gem_object *obj, struct drm_file *file);
 void pagoda_closing_begin_end(struct pagoda_client *client);
 void pagoda_closing_end(struct pagoda_client *client);
+
+/* ahead.c: allocations that queued jobs list come to VRAM before a place is free for the jobs */
+void pagoda_ahead_work(struct work_struct *work);
+void pagoda_ahead_end(struct pagoda_client *client);
 
 /*
  * paging_queue.c: MAKE_RESIDENT and EVICT by paging queues; pagoda_client_drop_lists() stops a

@@ -82,6 +82,7 @@ struct pagoda_virtual {
  * @steps: PAGODA_STEP_* bits
  * @pipelined: The stream, not the caller, waits for jobs that use the allocation: the move is an
  *	eviction, or the place has %PAGODA_PL_PIPELINED
+ * @ahead: The place has %PAGODA_PL_AHEAD
  * @usage: Usage of the fences in the allocation's reservation that signal before the move is
  *	executed
  * @stays: The content stays in its pages, and the device was told that these are resident: the move
@@ -109,6 +110,7 @@ struct pagoda_move {
 	struct pagoda_move_side side[PAGODA_SCRATCH_COUNT];
 	u32 steps;
 	bool pipelined;
+	bool ahead;
 	enum dma_resv_usage usage;
 	bool stays;
 	bool was_told;

@@ -220,7 +220,7 @@ static int move_reason(const struct pagoda_move *m, bool evict)
 		return PAGODA_MOVE_EVICT;
 	if (m->src && m->src->mem_type == TTM_PL_VRAM)
 		return m->dst->mem_type == TTM_PL_VRAM ? PAGODA_MOVE_FAULT : PAGODA_MOVE_REQUEST;
-	return PAGODA_MOVE_VALIDATE;
+	return m->ahead ? PAGODA_MOVE_AHEAD : PAGODA_MOVE_VALIDATE;
 }
 
 /*
@@ -462,6 +462,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	if (pagoda_offer_can_discard(bo, new_mem))
 		m.steps = DISCARD;
 	m.pipelined = evict || flags & PAGODA_PL_PIPELINED;
+	m.ahead = flags & PAGODA_PL_AHEAD;
 	m.usage = move_usage(&m);
 	pagoda_prime_moves(bo);
 	ret = move_await(&m, flags & PAGODA_PL_PROMPT, ctx);
