@@ -30,6 +30,8 @@ NO_REASON = re.compile(r"^(?:Opened device: |Test requirement not met|Last errno
 PASSED, SKIPPED, FAILED = 0, 77, 98
 # A client that gputop shows has a busy engine: at least a full block of its bar.
 CLIENT = re.compile(r"^ *\d+ .*\u2588.*\bsoak\b")
+# The reason of a subtest that failed at first.
+AGAIN = "only when tried again"
 MINOR = re.compile(r"^DRM minor \d+")
 
 
@@ -39,7 +41,8 @@ def read(path):
 
 
 def rows_of(program, lines, status):
-    """Results of a test's log, where those that failed were tried again: the last result of a subtest counts.
+    """Results of a test's log, where those that failed were tried again: the last result of a subtest counts, and a subtest
+    that passed only then says so instead of a reason.
 
     What isn't met outside of subtests is the reason of all subtests that are skipped then.
     """
@@ -66,7 +69,9 @@ def rows_of(program, lines, status):
     elif not found or status not in (PASSED, SKIPPED, FAILED) or \
             (status == FAILED and all(row.result != "fail" for row in found)):
         found.append(Row(program, "-", "fail", f"status {status}"))
-    return list({row.subtest: row for row in found}.values())
+    failed = {row.subtest for row in found if row.result == "fail"}
+    last = {row.subtest: row for row in found}.values()
+    return [row._replace(reason=AGAIN) if row.result == "pass" and row.subtest in failed else row for row in last]
 
 
 def runner_rows(path, status):
@@ -123,7 +128,8 @@ def objection(expected, got, same):
         return f"isn't expected: {got.result}" if same or got.result == "fail" else None
     if got.result != expected.result:
         return f"{expected.result} is expected, not {got.result}" + (f": {got.reason}" if got.reason else "")
-    return f"skips because of {got.reason}, not of {expected.reason}" if same and got.reason != expected.reason else None
+    return f"skips because of {got.reason}, not of {expected.reason}" \
+        if same and got.result == "skip" and got.reason != expected.reason else None
 
 
 def verdicts(expected, got, same):
@@ -160,7 +166,8 @@ def main():
     with open(os.path.join(folder, "igt.status"), "w") as f:
         f.write("0\n")
     wrong = [f"{name}: {why}" for name, why, _ in judged if why]
-    print("\n".join(wrong + [f"igt: {sum(row.result == 'pass' for row in got)} pass, "
+    late = [f"{row.program} {row.subtest}: passed {AGAIN}" for row in got if row.reason == AGAIN]
+    print("\n".join(wrong + late + [f"igt: {sum(row.result == 'pass' for row in got)} pass, "
                              f"{sum(row.result == 'skip' for row in got)} skip, {len(wrong)} wrong (out/igt.tsv)"]))
     return 1 if wrong else 0
 

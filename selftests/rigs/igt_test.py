@@ -63,7 +63,7 @@ class Igt(unittest.TestCase):
 
     def test_the_last_try_counts(self):
         again = "Starting subtest: bad\nSubtest bad: SUCCESS (0.001s)\n"
-        self.assertEqual(self.rows(LOG + again, 98), [("good", "pass", ""), ("lacks", "skip", "has_it(fd)"), ("bad", "pass", "")])
+        self.assertEqual(self.rows(LOG + again, 98), [("good", "pass", ""), ("lacks", "skip", "has_it(fd)"), ("bad", "pass", igt.AGAIN)])
 
     def test_gputop(self):
         busy = ["DRM minor 128", "   12 64M |\u2588\u2588  | soak "]
@@ -78,6 +78,7 @@ class Igt(unittest.TestCase):
     def test_what_differs_is_told(self):
         a, b, c = Row("t", "a", "pass", ""), Row("t", "b", "skip", "x"), Row("t", "c", "pass", "")
         self.assertEqual(self.objections([a, b], [a, b]), [])
+        self.assertEqual(self.objections([a, b], [a._replace(reason=igt.AGAIN), b]), [])
         self.assertEqual(self.objections([a, b], [a._replace(result="skip", reason="y"), b]),
                          ["pass is expected, not skip: y"])
         self.assertEqual(self.objections([a, b], [a, b._replace(reason="y")]), ["skips because of y, not of x"])
