@@ -418,9 +418,10 @@ static bool limits_client_is_over(const struct pagoda_quota *quota)
 	       quota->counts[PAGODA_LIMIT_PAGING] > limit_rows[PAGODA_LIMIT_PAGING].client;
 }
 
+/* Returns whether the client moves too much. Without the lock the answer may be outdated. */
 static bool limits_client_moves(const struct pagoda_quota *quota)
 {
-	return quota && quota->moving > LIMITS_MOVING;
+	return quota && READ_ONCE(quota->moving) > LIMITS_MOVING;
 }
 
 /*
@@ -545,13 +546,12 @@ int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota
  */
 int pagoda_limits_await_moves(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {
-	return wait_event_killable(quota->user->lowered,
-				   READ_ONCE(quota->moving) <= LIMITS_MOVING);
+	return wait_event_killable(quota->user->lowered, !limits_client_moves(quota));
 }
 
 static bool limits_is_too_much(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {
-	return READ_ONCE(quota->moving) > LIMITS_MOVING || pagoda_limits_is_over(limits, quota);
+	return limits_client_moves(quota) || pagoda_limits_is_over(limits, quota);
 }
 
 /**
