@@ -172,6 +172,7 @@ void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie);
 bool pagoda_stream_is_plugged(struct pagoda_stream *stream);
 void pagoda_stream_push(struct pagoda_stream *stream, struct pagoda_stream_line *line);
 void pagoda_stream_push_all(struct pagoda_stream *stream);
+u32 pagoda_stream_sub_packets(const struct pagoda_submission *sub);
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
 			 u64 id, u32 offset, u32 encoded, int pass);
 void pagoda_journal_sent(struct pagoda_journal *journal, const struct pagoda_submission *sub);

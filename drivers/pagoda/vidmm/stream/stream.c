@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The stream of paging buffers: its set-up and end, lines, plugs, waits for fences. transaction.c
+ * The stream of paging buffers: its set-up and end, lines, plugs, waits for fences. emit.c
  * appends operations to the open submission of a line.
  *
  * Several moves may share a submission, and so a fence and a doorbell: while a thread has plugged
