@@ -556,6 +556,23 @@ struct dma_fence *pagoda_stream_last_move(struct pagoda_vidmm *vidmm)
 	return fence;
 }
 
+static struct pagoda_paging_limits stream_limits(const struct pagoda_device_info *info)
+{
+	return (struct pagoda_paging_limits) {
+		.features = info->features,
+		.vram_size = info->vram_size,
+		.aperture_pages = info->aperture_pages,
+		.mmu_pages = info->mmu_pages,
+		.swizzling_bytes = info->swizzling_bytes,
+		.max_runs = info->max_runs,
+		.va_bits = info->va_bits,
+		.pt_levels = info->pt_levels,
+		.page_sizes = info->page_sizes,
+		.max_address_spaces = info->max_address_spaces,
+		.swizzling_ranges = info->swizzling_ranges,
+	};
+}
+
 /**
  * pagoda_stream_init() - Set up the stream and the paging queue
  * @vidmm: Memory manager with @info set
@@ -588,19 +605,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	vidmm->stream = stream;
 	stream->vidmm = vidmm;
 	stream->args = *stream_args;
-	stream->limits = (struct pagoda_paging_limits) {
-		.features = info->features,
-		.vram_size = info->vram_size,
-		.aperture_pages = info->aperture_pages,
-		.mmu_pages = info->mmu_pages,
-		.swizzling_bytes = info->swizzling_bytes,
-		.max_runs = info->max_runs,
-		.va_bits = info->va_bits,
-		.pt_levels = info->pt_levels,
-		.page_sizes = info->page_sizes,
-		.max_address_spaces = info->max_address_spaces,
-		.swizzling_ranges = info->swizzling_ranges,
-	};
+	stream->limits = stream_limits(info);
 	vidmm->paging_limits = &stream->limits;
 	mutex_init(&stream->lock);
 	mutex_init(&stream->aside);

@@ -426,6 +426,21 @@ static int move_await(struct pagoda_move *m, bool prompt, struct ttm_operation_c
 	return pagoda_stream_await(m->vidmm, resv, m->usage, ctx->interruptible);
 }
 
+/* Returns whether the CPU copies the content, instead of the device. */
+static bool move_is_for_cpu(const struct pagoda_move *m)
+{
+	return m->steps & TRANSFER && pagoda_vidmm_moves_by_cpu(m->vidmm) &&
+	       !m->bo->tiling.layout.tiling;
+}
+
+static int move_by_cpu(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
+{
+	pagoda_vm_bo_hide(m->bo, m->pipelined ? PAGODA_VM_EVICTS : PAGODA_VM_MOVES);
+	pagoda_copy_drop(m->bo);
+	m->bo->content.epoch = m->epoch;
+	return ttm_bo_move_memcpy(&m->bo->ttm, ctx, m->dst);
+}
+
 /*
  * ttm_device_funcs.move for allocations. Returns 0, or a negative errno: the allocation then stays
  * where it is. The caller holds the reservation and has reserved one fence slot. @hop isn't used:
@@ -469,17 +484,11 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	if (ret)
 		return ret;
 	pagoda_track_moves(bo, new_mem);
-	if (m.steps & TRANSFER) {
-		ret = pagoda_lost_clear(bo);
-		if (ret)
-			return ret;
-		if (pagoda_vidmm_moves_by_cpu(bo->vidmm) && !bo->tiling.layout.tiling) {
-			pagoda_vm_bo_hide(bo, m.pipelined ? PAGODA_VM_EVICTS : PAGODA_VM_MOVES);
-			pagoda_copy_drop(bo);
-			bo->content.epoch = m.epoch;
-			return ttm_bo_move_memcpy(ttm_bo, ctx, new_mem);
-		}
-	}
+	ret = m.steps & TRANSFER ? pagoda_lost_clear(bo) : 0;
+	if (ret)
+		return ret;
+	if (move_is_for_cpu(&m))
+		return move_by_cpu(&m, ctx);
 	move_take_copy(&m);
 	move_plan_tracking(&m);
 	ret = move_perform(&m, evict, ctx);
