@@ -283,6 +283,8 @@ static int client_open(struct client *c, const struct options *o)
 		return c->fd;
 	ret = pagoda_segment(c->fd, DRM_PAGODA_SEGMENT_VRAM, &vram);
 	if (!ret)
+		ret = gpu_init(&c->gpu, 1);
+	if (!ret)
 		ret = gpu_open(&c->gpu, c->fd);
 	if (!ret)
 		ret = pagoda_syncobj_create(c->fd, &c->syncobj);

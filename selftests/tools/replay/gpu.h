@@ -47,6 +47,7 @@ int gpu_is_there(int fd);
 
 /* Allocates slots, without programs; to be freed with gpu_close(). Returns 0 or -ENOMEM. */
 int gpu_init(struct gpu *gpu, uint32_t nr_slots);
+/* Makes VM, context and the slots' programs, after gpu_init(). Returns 0 or a negative errno. */
 int gpu_open(struct gpu *gpu, int fd);
 void gpu_close(struct gpu *gpu);
 
