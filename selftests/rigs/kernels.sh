@@ -62,7 +62,7 @@ hook_tree() {
 }
 
 # User-Mode Linux of 6.12 has room for 2696 bytes of a program's registers. Where the processor saves more (AMX: 11008), the
-# host refuses to set a part of them, and no program can be started. leaks.kunitconfig has the stacks for more.
+# host refuses to set a part of them, and no program can be started. rig.kunitconfig has the stacks for more.
 mend_registers() { sed -i 's/(HOST_FP_SIZE, 2696)/(HOST_FP_SIZE, 12288)/' "$1/arch/x86/um/user-offsets.c"; }
 
 # unpack <archive> <folder>: a package of the sources as a file, or what an installed one has.

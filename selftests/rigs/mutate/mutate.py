@@ -62,6 +62,8 @@ class Baseline:
         if os.path.exists(note) and os.path.getmtime(note) > os.path.getmtime(os.path.join(machine.folder, "linux")):
             self.__dict__.update(json.loads(draw.read(note)))
         self.cases = self.cases or machine.cases()
+        if not self.cases:
+            sys.exit(f"mutate: {machine.folder}/linux doesn't list its cases")
         while self.done < len(self.cases):
             self.measure(machine, list(range(self.done, min(self.done + CHUNK, len(self.cases)))))
 
