@@ -8,9 +8,11 @@
 . /guest/lib.sh
 
 # The simulator knows no time in which something could come back by itself, or be paid for, and no reserve: its
-# VRAM is what allocations can have. It is told what page tables and save areas took of that.
+# VRAM is what allocations can have. It is told what page tables and save areas took of that. Only with $QUEUED does it
+# have a queue, and what comes in ahead for the jobs in there.
 RESERVE_MB=1
 DRIVER_PARAMETERS="promote_ms=0 submit_share=0 reserve_kb=$((RESERVE_MB * 1024))"
+[ "$QUEUED" ] || DRIVER_PARAMETERS="$DRIVER_PARAMETERS ahead_jobs=0"
 
 capture_start() {
 	[ "$CAPTURE" = 1 ] || return 0
