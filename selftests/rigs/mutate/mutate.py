@@ -38,8 +38,8 @@ EQUIVALENT = os.path.join(draw.HERE, "equivalent.tsv")
 SLOW, FIRST = 1.5, 8
 # What a busy host may be the reason of.
 UNSURE = kernel.re.compile("fails|blocked|hogged|stall|detected|lockup|takes more")
-# So many lists of cases are run with every mutant before any longer ones are run with those that are left.
-QUICK = 2
+# So many lists of cases are run with every mutant, then so many with those that are left, then the last ones.
+STAGES = (2, 3, 5)
 BOOT_CASES = 20
 # Cases that one kernel runs without a mutant.
 CHUNK = 60
@@ -120,7 +120,9 @@ class Judge:
         self.folders = suite_folders()
 
     def batches(self, mutant, reached):
-        """Five lists of cases, of a kernel each: the room's quick ones, first ones of others, then what is slow."""
+        """Five lists of cases, of a kernel each: the room's quick ones, first ones of others, the other quick ones, then what
+        is slow.
+        """
         folder = {"paging/cpu": "paging", "vgpu": "virtio"}.get(draw.room_of(mutant.file)) or \
             os.path.basename(draw.room_of(mutant.file))
         cost = self.baseline.seconds
@@ -132,25 +134,26 @@ class Judge:
         while quick and spent < FIRST:
             first.append(quick.pop(0))
             spent += cost.get(first[-1], 0)
-        parts = ([c for c in own if cost.get(c, 0) < SLOW], first, [c for c in own if cost.get(c, 0) >= SLOW], quick)
-        rest = [c for c in cases if c not in own and cost.get(c, 0) >= SLOW]
-        return [*parts, rest]
+        slow = [c for c in cases if c not in own and cost.get(c, 0) >= SLOW]
+        return [[c for c in own if cost.get(c, 0) < SLOW], first, quick, [c for c in own if cost.get(c, 0) >= SLOW], slow]
 
-
-    def begin(self, number, mutant):
+    def begin(self, number, mutant, begun=False):
+        """begun: the first stage has been without a verdict."""
         reached = self.baseline.reached.get(str(number), [])
         if set(reached) == {"boot"}:
             reached = sorted(self.number, key=lambda c: self.baseline.seconds.get(c, 0))[:BOOT_CASES]
-        return Trial(number, mutant, self.batches(mutant, reached))
+        trial = Trial(number, mutant, self.batches(mutant, reached))
+        trial.at = STAGES[0] if begun else 0
+        return trial
 
     def go_on(self, trial):
-        """Runs the next cases of a trial: what is quick, then the rest. Returns the verdict, or None if that is open."""
+        """Runs the next stage of a trial. Returns the verdict, or None if that is open."""
         if not any(trial.batches):
             return "survived: no case reaches it"
         start = time.monotonic()
-        end = QUICK if trial.at < QUICK else len(trial.batches)
+        end = next(stage for stage in STAGES if stage > trial.at)
         verdict = next(filter(None, (self.batch(trial, cases) for cases in trial.batches[trial.at:end])), None)
-        trial.at = min(end, len(trial.batches))
+        trial.at = end
         trial.seconds += time.monotonic() - start
         if verdict or trial.at < len(trial.batches):
             return verdict
@@ -194,6 +197,9 @@ class Rows:
         self.lock, self.start, self.wanted = threading.Lock(), time.monotonic(), wanted
         self.rows = {row["id"]: row for row in table(ROWS)}
         self.ran = 0
+
+    def is_open(self, mutant):
+        return mutant.key in self.rows and self.rows[mutant.key]["verdict"] == OPEN
 
     def has(self, mutant, again):
         row = self.rows.get(mutant.key)
@@ -263,7 +269,9 @@ def main():
     try:
         baseline = Baseline(machine, os.path.join(draw.OUT, "baseline.json"))
         judge, rows = Judge(machine, baseline), Rows([m for _, m in wanted])
-        queue = [judge.begin(number, mutant) for number, mutant in wanted if not rows.has(mutant, env("AGAIN"))]
+        queue = [judge.begin(number, mutant, not env("AGAIN") and rows.is_open(mutant))
+                 for number, mutant in wanted if not rows.has(mutant, env("AGAIN"))]
+        queue.sort(key=lambda trial: trial.at)
         lock = threading.Lock()
         lanes = [threading.Thread(target=settle, args=(rows, judge, queue, lock), daemon=True)
                  for _ in range(int(env("LANES") or 1))]
