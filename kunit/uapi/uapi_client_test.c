@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Clients that act as user programs do: run jobs, wait for fences, make an allocation resident,
- * evict, offer and reclaim it, prefer segments, leave objects behind, lose the driver.
+ * evict, offer and reclaim it, prefer segments, leave objects and jobs behind, lose the driver.
  */
 #include <kunit/static_stub.h>
 #include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
+#include <linux/suspend.h>
 #include <linux/virtio.h>
 #include <drm/drm_device.h>
 #include "core/device.h"
@@ -265,6 +266,31 @@ static void client_prefers(struct kunit *test)
 	uapi_close(client);
 }
 
+/* Waits until the test has the only reference to the client, which it drops. */
+static void client_expect_freed(struct kunit *test, struct pagoda_client *left)
+{
+	u32 tries = 5000;
+
+	while (kref_read(&left->kref) > 1 && --tries)
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&left->kref));
+	pagoda_client_put(left);
+}
+
+/* A client without jobs is freed at once when its file is closed. */
+static void client_is_freed_at_once(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_client *left = client->file->driver_priv;
+
+	kref_get(&left->kref);
+	uapi_close(client);
+	/* The close has left nothing to a work item. */
+	KUNIT_EXPECT_NULL(test, left->drm);
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&left->kref));
+	pagoda_client_put(left);
+}
+
 /* What a client has created and not destroyed is destroyed soon after its file is closed. */
 static void client_leaves_nothing(struct kunit *test)
 {
@@ -272,7 +298,6 @@ static void client_leaves_nothing(struct kunit *test)
 	struct pagoda_client *left = client->file->driver_priv;
 	struct drm_pagoda_paging_queue_create queue = {};
 	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
-	u32 tries = 5000;
 
 	uapi_must(client, DRM_IOCTL_PAGODA_PAGING_QUEUE_CREATE, &queue);
 	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, gpu->page));
@@ -281,24 +306,62 @@ static void client_leaves_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, vm_munmap(gpu->view, PAGE_SIZE));
 	uapi_close(client);
 	/* TTM frees allocations that paging still used at the close a little later. */
-	while (kref_read(&left->kref) > 1 && --tries)
-		fsleep(USEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, 1, kref_read(&left->kref));
-	pagoda_client_put(left);
+	client_expect_freed(test, left);
+}
+
+/* Stores @value where the data of a struct uapi_gpu begin, whose page, @bo, is in the aperture. */
+static void client_store(struct pagoda_bo *bo, u64 value)
+{
+	u8 *page = page_address(bo->ttm.ttm->pages[0]);
+
+	WRITE_ONCE(*(u64 *)(page + UAPI_DATA), value);
 }
 
 /*
- * When the driver is unbound from the device, ioctls on an open file fail with -ENODEV; when the
- * driver is bound again, the device works for new clients.
+ * A client's file is closed while a job runs that waits for a word: the close doesn't wait for the
+ * job. When the job has ended, all that the client had is destroyed.
+ */
+static void client_leaves_a_job(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct drm_device *drm = uapi_drm(client);
+	struct pagoda_client *left = client->file->driver_priv;
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_APERTURE);
+	struct pagoda_bo *bo = pagoda_bo_lookup(client->file, gpu->page);
+
+	KUNIT_ASSERT_NOT_NULL(test, bo);
+	UAPI_ADD(gpu, SIGNAL, signal, VIRTIO_PAGODA_COMMAND_EVENT,
+		 .address = cpu_to_le64(FENCE(gpu)), .value = cpu_to_le64(1));
+	UAPI_ADD(gpu, WAIT, wait, 0, .address = cpu_to_le64(DATA(gpu)), .value = cpu_to_le64(1));
+	KUNIT_ASSERT_EQ(test, 0, uapi_submit(gpu, 2));
+	KUNIT_ASSERT_EQ(test, 0, uapi_await(gpu, 1, UAPI_PATIENCE));
+	kref_get(&left->kref);
+	/* A CPU mapping would keep the file open. */
+	KUNIT_EXPECT_EQ(test, 0, vm_munmap(gpu->view, PAGE_SIZE));
+	uapi_close(client);
+	/* The close has left the client to a work item. */
+	KUNIT_EXPECT_PTR_EQ(test, drm, left->drm);
+	client_store(bo, 1);
+	pagoda_bo_put(bo);
+	client_expect_freed(test, left);
+}
+
+/*
+ * When the driver is unbound from the device, ioctls on an open file fail with -ENODEV, and the
+ * driver isn't told of the machine's sleep any more; when the driver is bound again, the device
+ * works for new clients.
  */
 static void client_outlives_the_driver(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
 	struct device *dev = uapi_drm(client)->dev;
+	struct notifier_block *sleep = &pagoda_device_of_drm(uapi_drm(client))->sleep;
 	struct drm_pagoda_vm_create vm = {};
 
 	get_device(dev);
 	device_release_driver(dev);
+	if (IS_ENABLED(CONFIG_PM_SLEEP))
+		KUNIT_EXPECT_EQ(test, -ENOENT, unregister_pm_notifier(sleep));
 	KUNIT_EXPECT_EQ(test, -ENODEV, uapi_ioctl(client, DRM_IOCTL_PAGODA_VM_CREATE, &vm));
 	uapi_close(client);
 	KUNIT_ASSERT_EQ(test, 1, device_attach(dev));
@@ -317,7 +380,9 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(client_waits_for_others),
 	KUNIT_CASE(client_reclaims_blindly),
 	KUNIT_CASE(client_prefers),
+	KUNIT_CASE(client_is_freed_at_once),
 	KUNIT_CASE(client_leaves_nothing),
+	KUNIT_CASE(client_leaves_a_job),
 	KUNIT_CASE(client_outlives_the_driver),
 	{}
 };

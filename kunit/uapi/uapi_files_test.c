@@ -10,8 +10,6 @@
 
 #define FILES_TEXT	1024u
 #define INJECT		"pagoda_vgpu/inject"
-#define FAIL_SLEEPERS	"failslab/ignore-gfp-wait"
-#define FAIL_VERBOSE	"failslab/verbose"
 
 /* Submits the program written so far, with a NOP behind, and waits until the fence has @value. */
 static void files_job(struct uapi_gpu *gpu, u64 value)
@@ -217,16 +215,12 @@ static void files_journal(struct kunit *test)
  */
 static void files_journal_without_memory(struct kunit *test)
 {
-	struct uapi_client *client;
+	struct uapi_client *client = uapi_open(test);
 	struct file *file;
 	u32 nth = 0, failed = 0;
 	bool reached;
 
-	if (!IS_ENABLED(CONFIG_FAILSLAB) || !IS_ENABLED(CONFIG_FAULT_INJECTION_DEBUG_FS))
-		kunit_skip(test, "no allocation of this kernel can be made to fail");
-	client = uapi_open(test);
-	uapi_write(client, false, FAIL_SLEEPERS, "N");
-	uapi_write(client, false, FAIL_VERBOSE, "0");
+	uapi_fail_begin(client);
 	do {
 		client->fail_nth = ++nth;
 		file = uapi_file(client, true, "journal_raw", O_RDONLY);
@@ -239,8 +233,7 @@ static void files_journal_without_memory(struct kunit *test)
 			uapi_close_file(file);
 		}
 	} while (reached);
-	uapi_write(client, false, FAIL_VERBOSE, "2");
-	uapi_write(client, false, FAIL_SLEEPERS, "Y");
+	uapi_fail_end(client);
 	KUNIT_EXPECT_GT(test, failed, 0);
 	uapi_close(client);
 }

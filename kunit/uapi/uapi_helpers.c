@@ -19,6 +19,9 @@
 #define UAPI_NODES	128u
 #define UAPI_NODES_END	192u
 
+#define FAIL_SLEEPERS	"failslab/ignore-gfp-wait"
+#define FAIL_VERBOSE	"failslab/verbose"
+
 static const struct file_operations uapi_unopened_fops = {
 	.owner = THIS_MODULE,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
@@ -60,6 +63,7 @@ struct uapi_client *uapi_open(struct kunit *test)
 	filp = test_ok(test, anon_inode_getfile("pagoda", &uapi_unopened_fops, NULL, O_RDWR));
 	if (!uapi_open_node(filp, inode)) {
 		uapi_close_file(filp);
+		KUNIT_ASSERT_FALSE_MSG(test, UAPI_BUILT_IN, "the driver has no device");
 		kunit_skip(test, "this machine has no Pagoda device");
 	}
 	client->filp = filp;
@@ -255,22 +259,34 @@ long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns)
 	return uapi_ioctl(gpu->client, DRM_IOCTL_PAGODA_FENCE_WAIT, &args);
 }
 
+/* ---- Memory allocations that fail ------------------------------------------------------- */
+
+void uapi_fail_begin(struct uapi_client *client)
+{
+	if (!IS_ENABLED(CONFIG_FAILSLAB) || !IS_ENABLED(CONFIG_FAULT_INJECTION_DEBUG_FS))
+		kunit_skip(client->test, "no allocation of this kernel can be made to fail");
+	uapi_write(client, false, FAIL_SLEEPERS, "N");
+	uapi_write(client, false, FAIL_VERBOSE, "0");
+}
+
+void uapi_fail_end(struct uapi_client *client)
+{
+	uapi_write(client, false, FAIL_VERBOSE, "2");
+	uapi_write(client, false, FAIL_SLEEPERS, "Y");
+}
+
+void uapi_fail_nth(u32 *nth)
+{
+#ifdef CONFIG_FAULT_INJECTION
+	swap(*nth, current->fail_nth);
+#endif
+}
+
 /* ---- debugfs ---------------------------------------------------------------------------- */
 
 static void uapi_unmount(void *mount)
 {
 	kern_unmount(mount);
-}
-
-/*
- * Exchanges *@nth with the number of the memory allocation that fails next in this thread, counted
- * from now on; 0 = none. Does nothing on a kernel without fault injection.
- */
-static void uapi_fail_nth(u32 *nth)
-{
-#ifdef CONFIG_FAULT_INJECTION
-	swap(*nth, current->fail_nth);
-#endif
 }
 
 struct file *uapi_file(struct uapi_client *client, bool of_device, const char *name, int flags)

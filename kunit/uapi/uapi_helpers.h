@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Clients that call the driver as user programs do: each opens a DRM file of the machine's first
- * Pagoda device, and has user memory. On a machine without such a device the tests are skipped.
+ * Pagoda device, and has user memory. On a machine without such a device the tests are skipped; in
+ * a kernel with the driver and the software GPU built in there is one, or the tests fail.
  */
 #ifndef PAGODA_KUNIT_UAPI_HELPERS_H
 #define PAGODA_KUNIT_UAPI_HELPERS_H
@@ -23,6 +24,9 @@
 #define UAPI_APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 #define UAPI_ANYWHERE	(DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) | UAPI_APERTURE)
 #define UAPI_PATIENCE	(10 * NSEC_PER_SEC)
+/* Whether the suites, the driver and the software GPU are parts of this kernel, not modules. */
+#define UAPI_BUILT_IN	(IS_BUILTIN(CONFIG_DRM_PAGODA_KUNIT_TEST) && \
+			 IS_BUILTIN(CONFIG_DRM_PAGODA) && IS_BUILTIN(CONFIG_DRM_PAGODA_VGPU))
 
 /**
  * struct uapi_client - An open DRM file, and user memory
@@ -110,6 +114,18 @@ long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns);
 #define UAPI_ADD(gpu, NAME, type, more, ...) \
 	uapi_command(gpu, PAGODA_COMMAND(NAME, type, more, __VA_ARGS__), \
 		     sizeof(struct virtio_pagoda_##type))
+
+/*
+ * Until uapi_fail_end(), uapi_fail_nth() may choose an allocation that may sleep, too. Skips the
+ * test on a kernel without failslab.
+ */
+void uapi_fail_begin(struct uapi_client *client);
+void uapi_fail_end(struct uapi_client *client);
+/*
+ * Exchanges *@nth with the number of the memory allocation that fails next in this thread, counted
+ * from now on; 0 = none. Does nothing on a kernel without fault injection.
+ */
+void uapi_fail_nth(u32 *nth);
 
 /*
  * Opens a file of debugfs: @name is a name in the DRM device's folder if @of_device, else a path in
