@@ -18,6 +18,7 @@
 
 #define RING_SIZE	16u
 #define RING_REQUESTS	(RING_SIZE / 3)
+#define RING_EXTENTS	5u
 
 /* A request; @completed counts its completions, the last of which had @outcome and @fault. */
 struct ring_request {
@@ -178,10 +179,11 @@ static void ring_complete(struct pagoda_request *base, enum pagoda_outcome outco
 	request->fault = *fault;
 }
 
-static int ring_submit(struct ring_device *device, u32 index, u64 seqno)
+static int ring_submit_to(struct ring_device *device, struct pagoda_ring *ring, u32 index,
+			  u64 seqno)
 {
 	struct ring_request *request = &device->requests[index];
-	struct pagoda_transport *transport = &device->virtio.paging.base;
+	struct pagoda_transport *transport = &ring->base;
 	int ret;
 
 	request->base = (struct pagoda_request) {
@@ -195,6 +197,11 @@ static int ring_submit(struct ring_device *device, u32 index, u64 seqno)
 	if (!ret)
 		transport->ops->kick(transport);
 	return ret;
+}
+
+static int ring_submit(struct ring_device *device, u32 index, u64 seqno)
+{
+	return ring_submit_to(device, &device->virtio.paging, index, seqno);
 }
 
 /* Calls the handler as an interrupt of the device would. */
@@ -259,6 +266,21 @@ static void ring_last_look(struct kunit *test)
 	ring_interrupt(device);
 	ring_expect(device, 2, PAGODA_OUTCOME_OK);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&device->virtio.paging.outstanding));
+}
+
+/* An engine's interrupt completes the requests of this engine, of which there are two. */
+static void ring_of_an_engine(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_exec_interrupt);
+	struct pagoda_ring *engines = test_calloc(test, 2, sizeof(*engines));
+
+	device->virtio.engines = engines;
+	device->vq->index = VIRTIO_PAGODA_QUEUE_EXEC0 + 1;
+	pagoda_ring_init(&engines[1], &device->virtio, device->vq);
+	KUNIT_ASSERT_EQ(test, 0, ring_submit_to(device, &engines[1], 0, 1));
+	ring_execute(device);
+	ring_interrupt(device);
+	ring_expect(device, 0, PAGODA_OUTCOME_OK);
 }
 
 /*
@@ -440,6 +462,15 @@ static bool ring_has_command(struct ring_device *device)
 	return device->seen != virtio16_to_cpu(&device->vdev, READ_ONCE(device->vring.avail->idx));
 }
 
+/* Expects that the command which begins at descriptor @head is of @type, for @index. */
+static void ring_expect_command(struct ring_device *device, u16 head, u32 type, u32 index)
+{
+	struct virtio_pagoda_control *command = ring_memory(device, head);
+
+	KUNIT_EXPECT_EQ(device->test, type, le32_to_cpu(command->type));
+	KUNIT_EXPECT_EQ(device->test, index, le32_to_cpu(command->index));
+}
+
 static void ring_answer_command(struct ring_device *device, u16 index, u64 seqno, u32 offset)
 {
 	struct virtio_pagoda_answer *answer = ring_memory(device, ring_last(device, index));
@@ -469,15 +500,19 @@ static void ring_command_answered(struct ring_device *device)
 static void ring_queue_reset(struct ring_device *device)
 {
 	u64 done;
+	u16 head;
 
 	if (!ring_has_command(device)) {
 		device->late = ring_queue_reset;
 		return;
 	}
+	head = ring_next(device);
+	ring_expect_command(device, head, VIRTIO_PAGODA_CONTROL_RESET_QUEUE,
+			    device->paging->vq->index);
 	done = ring_execute(device->paging);
 	ring_answer(device->paging, VIRTIO_PAGODA_STATUS_ABORTED);
 	ring_answer(device->paging, VIRTIO_PAGODA_STATUS_ABORTED);
-	ring_answer_command(device, ring_next(device), done, 8);
+	ring_answer_command(device, head, done, 8);
 }
 
 /*
@@ -661,6 +696,54 @@ static void ring_failed_reset_looks(struct kunit *test)
 	pagoda_control_fini(&device->virtio);
 }
 
+/* &ring_device.late: answers commands that ask for RING_EXTENTS extents, with two at a time. */
+static void ring_tell_extents(struct ring_device *device)
+{
+	struct virtio_pagoda_control *command;
+	struct virtio_pagoda_answer *answer;
+	struct virtio_pagoda_extent *extents;
+	u32 i, first, count;
+	u16 head;
+
+	device->late = ring_tell_extents;
+	if (!ring_has_command(device))
+		return;
+	head = ring_next(device);
+	ring_expect_command(device, head, VIRTIO_PAGODA_CONTROL_GET_EXTENTS,
+			    VIRTIO_PAGODA_EXTENTS_INVALID);
+	command = ring_memory(device, head);
+	answer = ring_memory(device, ring_last(device, head));
+	extents = (void *)(answer + 1);
+	first = le64_to_cpu(command->first);
+	count = min(2u, RING_EXTENTS - first);
+	for (i = 0; i < count; i++)
+		extents[i].address = cpu_to_le64(first + i + 1);
+	answer->status = cpu_to_le32(VIRTIO_PAGODA_CONTROL_OK);
+	answer->count = cpu_to_le32(count);
+	ring_use(device, head, sizeof(*answer) + count * sizeof(*extents));
+}
+
+/* A list that takes more than one answer is read completely, and nothing is stored behind it. */
+static void ring_reads_extents(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_control_interrupt);
+	struct pagoda_extent extents[RING_EXTENTS + 1];
+	u32 i;
+
+	memset(extents, 0xff, sizeof(extents));
+	device->virtio.control.vq = device->vq;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_control_init(&device->virtio));
+	kunit_activate_static_stub(test, pagoda_virtio_listen, ring_listen_late);
+	device->late = ring_tell_extents;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_control_get_extents(&device->virtio,
+							    VIRTIO_PAGODA_EXTENTS_INVALID,
+							    extents, RING_EXTENTS));
+	for (i = 0; i < RING_EXTENTS; i++)
+		KUNIT_EXPECT_EQ(test, i + 1ull, extents[i].address);
+	KUNIT_EXPECT_EQ(test, U64_MAX, extents[RING_EXTENTS].address);
+	pagoda_control_fini(&device->virtio);
+}
+
 /*
  * A request that completes while interrupts are off raises no interrupt: pagoda_virtio_listen(),
  * which switches interrupts on, returns false, so that the caller looks again.
@@ -691,6 +774,7 @@ static void ring_listen_tells(struct kunit *test)
 
 static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_last_look),
+	KUNIT_CASE(ring_of_an_engine),
 	KUNIT_CASE(ring_gives_back_room),
 	KUNIT_CASE(ring_counts_across_sleep),
 	KUNIT_CASE(ring_last_look_for_events),
@@ -700,6 +784,7 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_reset_takes_all_back),
 	KUNIT_CASE(ring_looks_for_answers),
 	KUNIT_CASE(ring_failed_reset_looks),
+	KUNIT_CASE(ring_reads_extents),
 	KUNIT_CASE(ring_listen_tells),
 	{ }
 };
