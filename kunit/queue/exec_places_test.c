@@ -296,6 +296,37 @@ static void places_behind_fenced(struct kunit *test)
 }
 
 /*
+ * A fence behind the jobs that have a place signals when these two have ended, not earlier, and
+ * doesn't wait for a job that gets a place later.
+ */
+static void places_fence(struct kunit *test)
+{
+	struct pagoda_exec_test *t = places_engine(test, 3);
+	struct dma_fence *placed;
+	u32 job[3], n;
+
+	KUNIT_EXPECT_NULL(test, pagoda_engines_placed(t->engines));
+	for (n = 0; n < 2; n++)
+		job[n] = pagoda_exec_test_push_placed(t, n);
+	placed = pagoda_engines_placed(t->engines);
+	KUNIT_ASSERT_NOT_NULL(test, placed);
+	KUNIT_EXPECT_FALSE(test, places_ask(t, 2));
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, job[0]));
+	places_wait_told(t, 2, 1);
+	job[2] = pagoda_exec_test_push_placed(t, 2);
+	KUNIT_EXPECT_NE(test, 0u, job[2]);
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(placed));
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, job[1]));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(placed));
+	KUNIT_EXPECT_FALSE(test, pagoda_exec_test_is_done(t, job[2]));
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, job[2]));
+	pagoda_exec_test_expect_clean(t);
+}
+
+/*
  * Results of pagoda_exec_test_is_done() and pagoda_engines_have_place() for a job when the job's
  * scheduled fence signals: the scheduler hasn't looked yet whether the job has ended.
  */
@@ -402,6 +433,7 @@ static struct kunit_case places_cases[] = {
 	KUNIT_CASE(places_know_their_slice),
 	KUNIT_CASE(places_fenced),
 	KUNIT_CASE(places_behind_fenced),
+	KUNIT_CASE(places_fence),
 	KUNIT_CASE(places_ended_at_once),
 	KUNIT_CASE(places_fenced_end),
 	KUNIT_CASE(places_of_killed_jobs),

@@ -7,6 +7,7 @@
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <drm/gpu_scheduler.h>
+#include "../drivers/pagoda/queue/exec_internal.h"
 #include "queue/exec.h"
 #include "rig/prove.h"
 #include "exec_helpers.h"
@@ -554,6 +555,22 @@ static void exec_account_outlives_owner(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/*
+ * The engines' work items run before others, also when no memory is left for threads; the threads
+ * that are kept for this go with the engines.
+ */
+static void exec_work_is_urgent(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 rescuers = pagoda_test_rescuers();
+
+	pagoda_test_expect_urgent(test, t->engines->submit_wq);
+	pagoda_test_expect_urgent(test, t->engines->recover_wq);
+	pagoda_engines_destroy(t->engines);
+	t->engines = NULL;
+	KUNIT_EXPECT_EQ(test, rescuers - 2, pagoda_test_rescuers());
+}
+
 static struct kunit_case exec_cases[] = {
 	KUNIT_CASE(exec_order),
 	KUNIT_CASE(exec_lost_interrupt),
@@ -571,6 +588,7 @@ static struct kunit_case exec_cases[] = {
 	KUNIT_CASE(exec_accounts),
 	KUNIT_CASE(exec_accounts_trouble),
 	KUNIT_CASE(exec_account_outlives_owner),
+	KUNIT_CASE(exec_work_is_urgent),
 	{}
 };
 

@@ -2,8 +2,12 @@
 #include <kunit/device.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include "../drivers/pagoda/queue/internal.h"
 #include "core/compat.h"
 #include "queue/queue.h"
@@ -353,6 +357,45 @@ void pagoda_test_expect_kept(struct kunit *test, struct dma_fence *fence, const 
 	dma_fence_set_deadline(fence, ktime_get());
 	expect_names(test, fence, name);
 	dma_fence_put(stub);
+}
+
+u32 pagoda_test_rescuers(void)
+{
+	struct task_struct *task;
+	u32 count = 0;
+
+	rcu_read_lock();
+	for_each_process(task)
+		/*
+		 * The kernel cuts the names of threads: all of the driver's begin like this. A
+		 * thread that has ended is in the list for a moment longer.
+		 */
+		count += str_has_prefix(task->comm, "kworker/R-pagod") &&
+			 !(READ_ONCE(task->flags) & PF_EXITING);
+	rcu_read_unlock();
+	return count;
+}
+
+/* A work item that notes the priority of the thread that executes it. */
+struct test_nice {
+	struct work_struct work;
+	int nice;
+};
+
+static void test_nice_run(struct work_struct *work)
+{
+	container_of(work, struct test_nice, work)->nice = task_nice(current);
+}
+
+void pagoda_test_expect_urgent(struct kunit *test, struct workqueue_struct *wq)
+{
+	struct test_nice nice = {};
+
+	INIT_WORK_ONSTACK(&nice.work, test_nice_run);
+	queue_work(wq, &nice.work);
+	flush_work(&nice.work);
+	destroy_work_on_stack(&nice.work);
+	KUNIT_EXPECT_EQ(test, MIN_NICE, nice.nice);
 }
 
 struct pagoda_test_fence {

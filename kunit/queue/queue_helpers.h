@@ -122,6 +122,14 @@ void pagoda_test_expect_name(struct kunit *test, struct dma_fence *fence, const 
 /* Returns the scheduler that a scheduler's fence points to. */
 const void *pagoda_test_fence_sched(struct kunit *test, struct dma_fence *fence);
 
+/*
+ * Returns how many workqueues of the driver and of fake transports there are with a thread that
+ * executes work items when there is no memory for other threads.
+ */
+u32 pagoda_test_rescuers(void);
+/* Expects that a work item in @wq gets a processor before those of other workqueues. */
+void pagoda_test_expect_urgent(struct kunit *test, struct workqueue_struct *wq);
+
 /* Returns a new fence, a reference, which the test has to signal. */
 struct dma_fence *pagoda_test_fence(struct kunit *test);
 /* Returns whether pagoda_test_fence() made the fence, which hasn't signalled. */

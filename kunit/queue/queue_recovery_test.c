@@ -466,6 +466,34 @@ static void recovery_reset_lies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, t->cpu[2][0]);
 }
 
+/* &pagoda_fake_transport.stopped: the first reset reports one submission executed, others none. */
+static void recovery_forget(void *arg)
+{
+	struct pagoda_queue_test *t = arg;
+
+	t->fake->lie.seqno = t->fake->resets == 1;
+}
+
+/*
+ * A reset that reports less progress than the reset before, which told that a submission was
+ * executed whose completion was lost, counts as failed: the CPU executes the rest.
+ */
+static void recovery_reset_forgets(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *fences[4];
+
+	t->fake->reset_lies = true;
+	t->fake->stopped = recovery_forget;
+	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_DROP, 0, 1);
+	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_FAULT, 0, 2);
+	recovery_push(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
+	KUNIT_EXPECT_EQ(test, 2, t->fake->resets);
+	KUNIT_EXPECT_EQ(test, 3, pagoda_queue_test_stats(t).rescued);
+	KUNIT_EXPECT_EQ(test, 1, t->device[1][0]);
+}
+
 /* &pagoda_queue_test.adapter_hook: does what RESET_ADAPTER does to the device's queue. */
 static void recovery_lose_all(struct pagoda_queue_test *t)
 {
@@ -599,6 +627,7 @@ static struct kunit_case recovery_cases[] = {
 	KUNIT_CASE(recovery_late_answers),
 	KUNIT_CASE(recovery_device_gone),
 	KUNIT_CASE_PARAM(recovery_reset_lies, pagoda_recovery_lie_gen_params),
+	KUNIT_CASE(recovery_reset_forgets),
 	KUNIT_CASE(recovery_blames_the_first),
 	KUNIT_CASE(recovery_blames_nobody),
 	KUNIT_CASE(recovery_stop_in_trouble),

@@ -7,8 +7,10 @@
 #include <linux/dma-resv.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include "../drivers/pagoda/queue/internal.h"
 #include "core/compat.h"
 #include "queue/queue.h"
+#include "rig/alloc.h"
 #include "rig/prove.h"
 #include "queue_helpers.h"
 
@@ -158,10 +160,11 @@ static void queue_sizes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_submission *submission;
-	u32 bytes, priv_bytes, pages;
+	u32 bytes = 0, priv_bytes = 0, pages;
 
 	pagoda_queue_smallest(t->queue, &bytes, &priv_bytes);
 	KUNIT_EXPECT_GE(test, bytes, PAGE_SIZE / 4);
+	KUNIT_EXPECT_GT(test, priv_bytes, 0);
 	for (pages = 1; pages <= 4; pages *= 2) {
 		submission = pagoda_queue_get(t->queue, NULL, pages * bytes, priv_bytes);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, submission);
@@ -177,6 +180,32 @@ static void queue_sizes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->args.buffer_size, submission->size);
 	KUNIT_EXPECT_EQ(test, t->args.priv_size, submission->priv_size);
 	pagoda_submission_put(submission);
+}
+
+/*
+ * The memory of freed submissions is used again, without being cleared, but no more of it is kept
+ * than PAGODA_QUEUE_POOL bytes.
+ */
+static void queue_memory_is_pooled(struct kunit *test)
+{
+	const u32 most = PAGODA_QUEUE_POOL / PAGE_SIZE, count = most + 8;
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct pagoda_submission **list = test_calloc(test, count, sizeof(*list));
+	u32 i, round, used = 0;
+
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < count; i++) {
+			list[i] = pagoda_queue_get(t->queue, NULL, 0, 0);
+			KUNIT_ASSERT_FALSE(test, IS_ERR(list[i]));
+			KUNIT_ASSERT_EQ(test, PAGE_SIZE, pagoda_submission_bytes(list[i]));
+			/* New memory is zeroed. */
+			used += *(u8 *)list[i]->data;
+			*(u8 *)list[i]->data = 1;
+		}
+		for (i = 0; i < count; i++)
+			pagoda_submission_put(list[i]);
+	}
+	KUNIT_EXPECT_EQ(test, most, used);
 }
 
 /* A submission's memory counts as in flight from arm until soon after its fence signals. */
@@ -416,6 +445,22 @@ static void queue_stop_finishes(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/*
+ * The queue's work items run before others, also when no memory is left for threads; the threads
+ * that are kept for this go with the queue.
+ */
+static void queue_work_is_urgent(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	u32 rescuers = pagoda_test_rescuers();
+
+	pagoda_test_expect_urgent(test, t->queue->submit_wq);
+	pagoda_test_expect_urgent(test, t->queue->recover_wq);
+	pagoda_queue_destroy(t->queue);
+	t->queue = NULL;
+	KUNIT_EXPECT_EQ(test, rescuers - 2, pagoda_test_rescuers());
+}
+
 /* Fences stay usable after the queue was destroyed. */
 static void queue_fence_outlives_queue(struct kunit *test)
 {
@@ -515,6 +560,7 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(queue_owns_its_fences),
 	KUNIT_CASE(queue_buffers_are_aligned),
 	KUNIT_CASE(queue_sizes),
+	KUNIT_CASE(queue_memory_is_pooled),
 	KUNIT_CASE(queue_busy_bytes),
 	KUNIT_CASE(queue_wait_idle_times_out),
 	KUNIT_CASE(queue_measures),
@@ -525,6 +571,7 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(queue_cpu_only_fails),
 	KUNIT_CASE_SLOW(queue_stress),
 	KUNIT_CASE(queue_stop_finishes),
+	KUNIT_CASE(queue_work_is_urgent),
 	KUNIT_CASE(queue_fence_outlives_queue),
 	KUNIT_CASE(queue_kept_fences_are_bounded),
 	KUNIT_CASE(queue_create_refuses),

@@ -9,6 +9,7 @@
 #include "../drivers/pagoda/queue/exec_internal.h"
 #include "../drivers/pagoda/queue/internal.h"
 #include "queue/exec.h"
+#include "rig/spy.h"
 #include "exec_helpers.h"
 #include "queue_helpers.h"
 
@@ -390,6 +391,46 @@ static void trouble_untold_isnt_lost(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+static int trouble_stop_run(void *queue)
+{
+	pagoda_queue_stop(queue);
+	return 0;
+}
+
+/*
+ * A submission that is pushed while pagoda_queue_stop() waits for submissions in flight fails with
+ * -ENODEV, after these have been executed.
+ */
+static void trouble_while_stopping(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct pagoda_worker worker = { .run = trouble_stop_run, .arg = t->queue };
+	struct dma_fence *fences[2], *late;
+	u32 i;
+
+	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_HELD);
+	pagoda_queue_test_push_many(t, fences, ARRAY_SIZE(fences), 2);
+	pagoda_worker_start(test, &worker);
+	for (i = 0; i < TRIES && !READ_ONCE(t->queue->stopped); i++)
+		usleep_range(100, 200);
+	KUNIT_ASSERT_TRUE(test, t->queue->stopped);
+	late = pagoda_queue_test_push(t, 2, NULL);
+	for (i = 0; i < TRIES && nr_in_flight(t->queue) < 3; i++)
+		usleep_range(100, 200);
+	KUNIT_EXPECT_EQ(test, 3, nr_in_flight(t->queue));
+	/* Recovery can't give @late up yet, because of the submissions in flight before it. */
+	flush_work(&t->queue->flight.work);
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(late));
+	pagoda_fake_transport_let(t->fake, 2);
+	for (i = 0; i < ARRAY_SIZE(fences); i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fences[i]));
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_queue_test_wait(late));
+	pagoda_worker_end(test, &worker);
+	KUNIT_EXPECT_EQ(test, 1, t->nr_lost);
+	KUNIT_EXPECT_EQ(test, 2, t->fake->submits);
+	pagoda_queue_test_expect_clean(t);
+}
+
 /* ---- Engines ---------------------------------------------------------------- */
 
 static u32 nr_on_engine(struct pagoda_exec_engine *engine)
@@ -628,6 +669,7 @@ static struct kunit_case trouble_cases[] = {
 	KUNIT_CASE(trouble_looks_in_time),
 	KUNIT_CASE(trouble_asks_again),
 	KUNIT_CASE(trouble_untold_isnt_lost),
+	KUNIT_CASE(trouble_while_stopping),
 	KUNIT_CASE(engine_waits_for_recovery),
 	KUNIT_CASE(engine_behind_lost_interrupt),
 	KUNIT_CASE(engine_silence),
