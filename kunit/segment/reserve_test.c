@@ -69,6 +69,23 @@ static void reserve_where(struct kunit *test)
 			pagoda_vidmm_segment_size(vidmm));
 }
 
+/* Clients can use what of VRAM is neither in the reserve nor in a range that is invalid. */
+static void reserve_leaves_the_rest(struct kunit *test)
+{
+	const struct pagoda_extent invalid[] = {
+		{ .size = SZ_64K }, { .offset = SZ_2M, .size = SZ_1M },
+	};
+	const struct pagoda_device_info info = {
+		.vram_size = SZ_16M, .invalid = invalid, .nr_invalid = ARRAY_SIZE(invalid),
+	};
+	struct pagoda_vidmm *vidmm = test_zalloc(test, sizeof(*vidmm));
+
+	vidmm->info = &info;
+	vidmm->reserve_size = SZ_256K;
+	KUNIT_EXPECT_EQ(test, SZ_16M - SZ_256K, pagoda_vidmm_segment_size(vidmm));
+	KUNIT_EXPECT_EQ(test, SZ_16M - SZ_256K - SZ_64K - SZ_1M, pagoda_vidmm_vram_size(vidmm));
+}
+
 /*
  * The default size is a 64th of VRAM, rounded down to a power of two, 64 KiB at least and 16 MiB at
  * most; or 0 if that is more than half of VRAM or fits nowhere in one piece.
@@ -437,6 +454,7 @@ static void reserve_is_needed(struct kunit *test)
 
 static struct kunit_case reserve_cases[] = {
 	KUNIT_CASE_PARAM(reserve_where, reserve_plan_gen_params),
+	KUNIT_CASE(reserve_leaves_the_rest),
 	KUNIT_CASE(reserve_share),
 	KUNIT_CASE_PARAM(reserve_for_tables, pagoda_rig_modes),
 	KUNIT_CASE(reserve_no_memory),
