@@ -76,10 +76,12 @@ kept() {
 	return "$wrong"
 }
 
-# refused <module> <parameter>: insmod fails, the log names the parameter, nothing is loaded.
+# refused <module> <parameter>: insmod fails and says that an argument is invalid, the log names the parameter, nothing
+# is loaded.
 refused() {
 	dmesg -c > /dev/null
-	insmod "/modules/$1.ko" "$2" 2> /dev/null && { rmmod "$1"; return 1; }
+	said=$(insmod "/modules/$1.ko" "$2" 2>&1) && { rmmod "$1"; return 1; }
+	echo "$said" | grep -q "Invalid argument" || return 1
 	dmesg | grep -q "${2%%=*}" || return 1
 	! grep -q "^$1 " /proc/modules
 }
@@ -109,15 +111,16 @@ UNBOUND="vram_size:0 vram_size:4095 visible_size:4294967296 aperture_pages:0 max
 RELOADED="gpu_physical.mmu1.none gpu_virtual.mmu0.all gpu_virtual.mmu1.some cpu_virtual.mmu0.none
 	cpu_virtual.mmu1.all gpu_virtual.mmu0.all.pt_levels=2.dual_pte=1.cache_invalid=1
 	gpu_physical.mmu0.all.pt_levels=6 cpu_virtual.mmu0.some.pt_levels=5.ranges=0"
-REFUSED_BY_DRIVER="executor=gpu timeout_ms=1 timeout_ms=5001 update_mode=gpu record_kb=262145 update_mode= promote_ms=10001 traffic_share=0 traffic_share=101
-	submit_share=101 reserve_kb=-2 reserve_kb=half ahead_jobs=65"
+REFUSED_BY_DRIVER="executor=gpu policy=fifo timeout_ms=1 timeout_ms=9 timeout_ms=5001 job_timeout_ms=9
+	job_timeout_ms=10001 update_mode=gpu update_mode= record_kb=262145 promote_ms=10001 traffic_share=0
+	traffic_share=101 submit_share=101 reserve_kb=-2 reserve_kb=half copies_mb=-2 ahead_jobs=65"
 # shellcheck disable=SC2086
 set -- $UNBOUND $RELOADED $REFUSED_BY_DRIVER
 others=$#
 # shellcheck disable=SC2086
 set -- $REFUSED
 echo "TAP version 13"
-echo "1..$((5 + $# + others))"
+echo "1..$((6 + $# + others))"
 reload pagoda_vgpu pagoda 10; result $? reload.device_first
 reload pagoda pagoda_vgpu 10; result $? reload.driver_first
 for cell in $RELOADED; do
@@ -134,5 +137,7 @@ for claim in $UNBOUND; do
 	unbound "$claim"; result $? "unbound.$claim"
 done
 unbound features:0 TRANSFER; result $? unbound.features
+# The list of these extents is empty.
+unbound invalid_extents:1 "extent list"; result $? unbound.extents
 # All but VIRTIO_PAGODA_F_COHERENT.
 unbound features:0x1ec0000007fffff COHERENT; result $? unbound.coherent
