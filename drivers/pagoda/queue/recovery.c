@@ -257,9 +257,9 @@ int pagoda_queue_escalate(struct pagoda_queue *queue)
 /*
  * Called after a reset of the whole device because the device's queue couldn't be reset: marks the
  * job at which the device failed as the one to blame, the first job in flight. A job that the
- * device never got, or that had nothing left to execute, broke nothing; jobs behind it are only
- * given up. A reset for another reason is the fault of no job that it gives up: a lost job that
- * left wrong mappings is reported before the reset.
+ * device never got broke nothing; jobs behind it are only given up. A reset for another reason is
+ * the fault of no job that it gives up: a lost job that left wrong mappings is reported before the
+ * reset.
  */
 static void queue_blame(struct pagoda_queue *queue)
 {
@@ -267,7 +267,7 @@ static void queue_blame(struct pagoda_queue *queue)
 
 	spin_lock_irq(&queue->flight.lock);
 	job = pagoda_queue_first(queue);
-	if (job && job->core.sent_before && !job->finished)
+	if (job && job->core.sent_before)
 		job->base.to_blame = true;
 	spin_unlock_irq(&queue->flight.lock);
 }
