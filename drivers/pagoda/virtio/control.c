@@ -23,10 +23,9 @@
 static void control_drain(struct pagoda_control *control)
 {
 	struct pagoda_control_slot *slot;
-	unsigned long flags;
 	u32 len;
 
-	spin_lock_irqsave(&control->vq_lock, flags);
+	lockdep_assert_held(&control->lock);
 	/* Look again if pagoda_virtio_listen() finds an answer that came after the last look. */
 	do {
 		while ((slot = virtqueue_get_buf(control->vq, &len))) {
@@ -34,7 +33,6 @@ static void control_drain(struct pagoda_control *control)
 			slot->busy = false;
 		}
 	} while (!pagoda_virtio_listen(control->vq));
-	spin_unlock_irqrestore(&control->vq_lock, flags);
 }
 
 /* Virtqueue callback: wakes the thread that waits for the answer to a command. */
@@ -51,7 +49,7 @@ static struct pagoda_control_slot *control_slot(struct pagoda_control *control)
 
 	control_drain(control);
 	for (i = 0; i < PAGODA_CONTROL_SLOTS; i++)
-		if (!READ_ONCE(control->slots[i].busy))
+		if (!control->slots[i].busy)
 			return &control->slots[i];
 	return NULL;
 }
@@ -59,23 +57,18 @@ static struct pagoda_control_slot *control_slot(struct pagoda_control *control)
 static int control_send(struct pagoda_control *control, struct pagoda_control_slot *slot)
 {
 	struct scatterlist out, in, *sgs[] = { &out, &in };
-	unsigned long flags;
-	bool notify = false;
 	int ret;
 
+	lockdep_assert_held(&control->lock);
 	memset(&slot->reply, 0, sizeof(slot->reply));
 	sg_init_one(&out, &slot->command, sizeof(slot->command));
 	sg_init_one(&in, &slot->reply, sizeof(slot->reply));
-	spin_lock_irqsave(&control->vq_lock, flags);
 	ret = virtqueue_add_sgs(control->vq, sgs, 1, 1, slot, GFP_ATOMIC);
-	if (!ret) {
-		slot->busy = true;
-		notify = virtqueue_kick_prepare(control->vq);
-	}
-	spin_unlock_irqrestore(&control->vq_lock, flags);
-	if (notify)
-		virtqueue_notify(control->vq);
-	return ret ? -ENODEV : 0;
+	if (ret)
+		return -ENODEV;
+	slot->busy = true;
+	virtqueue_kick(control->vq);
+	return 0;
 }
 
 /* Returns how many milliseconds the device may take to answer a command. */
@@ -97,7 +90,7 @@ static int control_wait(struct pagoda_control *control, struct pagoda_control_sl
 	for (;;) {
 		late = time_after(jiffies, end);
 		control_drain(control);
-		if (!READ_ONCE(slot->busy))
+		if (!slot->busy)
 			return 0;
 		if (virtqueue_is_broken(control->vq))
 			return -ENODEV;
@@ -293,7 +286,6 @@ int pagoda_control_init(struct pagoda_virtio *virtio)
 	struct pagoda_control *control = &virtio->control;
 
 	mutex_init(&control->lock);
-	spin_lock_init(&control->vq_lock);
 	init_completion(&control->answered);
 	control->slots = kcalloc(PAGODA_CONTROL_SLOTS, sizeof(*control->slots), GFP_KERNEL);
 	return control->slots ? 0 : -ENOMEM;

@@ -81,7 +81,7 @@ struct pagoda_ring {
  * @reply.extents: GET_EXTENTS: entries of the list
  * @reply.words: QUERY_DIRTY: a bit for each page of the range
  * @len: Bytes of @reply that the device says it wrote
- * @busy: The device has the slot; protected by pagoda_control.vq_lock
+ * @busy: The device has the slot; protected by pagoda_control.lock
  */
 struct pagoda_control_slot {
 	struct virtio_pagoda_control command;
@@ -99,9 +99,8 @@ struct pagoda_control_slot {
 /**
  * struct pagoda_control - The control queue
  * @vq: Virtqueue; NULL while the device has no power; set with @lock held
- * @lock: Serializes commands. Taken in the dma_fence signalling path (reset): no allocation
- *	under @lock
- * @vq_lock: Serializes uses of the virtqueue; protects the slots' @busy
+ * @lock: Serializes commands, and with them all uses of the virtqueue while the device works. Taken
+ *	in the dma_fence signalling path (reset): no allocation under @lock
  * @answered: Completed by the interrupt of the control queue
  * @answer: The driver's copy of the head of the last answer; protected by @lock
  * @slots: Commands; the slot of a command that timed out stays busy until the device returns it
@@ -109,7 +108,6 @@ struct pagoda_control_slot {
 struct pagoda_control {
 	struct virtqueue *vq;
 	struct mutex lock;	/* one command at a time */
-	spinlock_t vq_lock;	/* uses of vq, slots' busy */
 	struct completion answered;
 	struct virtio_pagoda_answer answer;
 	struct pagoda_control_slot *slots;
