@@ -6,8 +6,11 @@
 #include <kunit/static_stub.h>
 #include <linux/delay.h>
 #include <linux/device.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
+#include <linux/poll.h>
 #include <linux/suspend.h>
 #include <linux/virtio.h>
 #include <drm/drm_device.h>
@@ -277,6 +280,23 @@ static void client_expect_freed(struct kunit *test, struct pagoda_client *left)
 	pagoda_client_put(left);
 }
 
+/* A file of events outlives the client's DRM file; a poll tells that no more events come. */
+static void client_hears_no_more(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct drm_pagoda_events events = { .flags = DRM_PAGODA_EVENTS_NONBLOCK };
+	struct file *file;
+
+	uapi_must(client, DRM_IOCTL_PAGODA_EVENTS, &events);
+	file = fget(events.fd);
+	KUNIT_ASSERT_NOT_NULL(test, file);
+	close_fd(events.fd);
+	KUNIT_EXPECT_FALSE(test, vfs_poll(file, NULL) & EPOLLHUP);
+	uapi_close(client);
+	KUNIT_EXPECT_TRUE(test, vfs_poll(file, NULL) & EPOLLHUP);
+	uapi_close_file(file);
+}
+
 /* A client without jobs is freed at once when its file is closed. */
 static void client_is_freed_at_once(struct kunit *test)
 {
@@ -380,6 +400,7 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(client_waits_for_others),
 	KUNIT_CASE(client_reclaims_blindly),
 	KUNIT_CASE(client_prefers),
+	KUNIT_CASE(client_hears_no_more),
 	KUNIT_CASE(client_is_freed_at_once),
 	KUNIT_CASE(client_leaves_nothing),
 	KUNIT_CASE(client_leaves_a_job),
