@@ -279,6 +279,30 @@ static const char *fdinfo_read(struct pagoda_rig *rig, struct pagoda_bo **bos, u
 	return text;
 }
 
+/*
+ * fdinfo shows what is in use, which can't be purged; what is purgeable after an offer of @bo; and
+ * the time of engines.
+ */
+static void fdinfo_use(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	struct kunit *test = rig->test;
+	struct dma_fence *fence = pagoda_test_fence(test);
+	u64 kib = bo->ttm.base.size / SZ_1K;
+	const char *text;
+
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	text = fdinfo_read(rig, &bo, 1);
+	KUNIT_EXPECT_EQ(test, kib, fdinfo_number(test, text, "drm-active-vram", "KiB"));
+	KUNIT_EXPECT_EQ(test, 0, fdinfo_number(test, text, "drm-engine-exec0", "ns"));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, "drm-purgeable-vram:\t0"));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, bo, DRM_PAGODA_OFFER_LOW));
+	text = fdinfo_read(rig, &bo, 1);
+	KUNIT_EXPECT_EQ(test, kib, fdinfo_number(test, text, "drm-purgeable-vram", "KiB"));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, "drm-active-vram:\t0"));
+}
+
 /* fdinfo shows the client's numbers, in KiB. */
 static void budget_fdinfo(struct kunit *test)
 {
@@ -312,6 +336,7 @@ static void budget_fdinfo(struct kunit *test)
 			fdinfo_number(test, text, "pagoda-budget-vram", "KiB"));
 	KUNIT_EXPECT_EQ(test, 8 * PAGE_SIZE / SZ_1K,
 			fdinfo_number(test, text, "pagoda-paged-in", "KiB"));
+	fdinfo_use(rig, bos[0]);
 	close_all(bos, ARRAY_SIZE(bos));
 }
 
