@@ -165,24 +165,32 @@ void uapi_set_word(struct uapi_client *client, unsigned long at, u64 value)
 
 /* ---- Jobs ------------------------------------------------------------------------------- */
 
-static void uapi_bind(struct uapi_gpu *gpu, u32 type, u32 handle, u64 address)
+long uapi_bind(struct uapi_gpu *gpu, struct drm_pagoda_bind_entry *entry)
 {
-	const struct drm_pagoda_bind_entry entry = {
+	struct drm_pagoda_vm_bind args = {
+		.entries = {
+			.array = uapi_put(gpu->client, UAPI_ENTRIES, entry, sizeof(*entry)),
+			.count = 1,
+			.stride = sizeof(*entry),
+		},
+		.vm = gpu->vm,
+	};
+	long ret = uapi_ioctl(gpu->client, DRM_IOCTL_PAGODA_VM_BIND, &args);
+
+	uapi_get(gpu->client, UAPI_ENTRIES, entry, sizeof(*entry));
+	return ret;
+}
+
+static void uapi_bind_page(struct uapi_gpu *gpu, u32 type, u32 handle, u64 address)
+{
+	struct drm_pagoda_bind_entry entry = {
 		.type = type,
 		.handle = handle,
 		.address = address,
 		.size = PAGE_SIZE,
 	};
-	struct drm_pagoda_vm_bind args = {
-		.entries = {
-			.array = uapi_put(gpu->client, UAPI_ENTRIES, &entry, sizeof(entry)),
-			.count = 1,
-			.stride = sizeof(entry),
-		},
-		.vm = gpu->vm,
-	};
 
-	uapi_must(gpu->client, DRM_IOCTL_PAGODA_VM_BIND, &args);
+	KUNIT_ASSERT_EQ(gpu->client->test, 0, uapi_bind(gpu, &entry));
 }
 
 struct uapi_gpu *uapi_gpu(struct uapi_client *client, u32 segments)
@@ -203,8 +211,8 @@ struct uapi_gpu *uapi_gpu(struct uapi_client *client, u32 segments)
 	gpu->fence = fence.fence;
 	gpu->page = uapi_allocate(client, segments);
 	gpu->view = uapi_map(client, gpu->page);
-	uapi_bind(gpu, DRM_PAGODA_BIND_MAP, gpu->page, gpu->address);
-	uapi_bind(gpu, DRM_PAGODA_BIND_MAP_FENCE, gpu->fence, gpu->address + PAGE_SIZE);
+	uapi_bind_page(gpu, DRM_PAGODA_BIND_MAP, gpu->page, gpu->address);
+	uapi_bind_page(gpu, DRM_PAGODA_BIND_MAP_FENCE, gpu->fence, gpu->address + PAGE_SIZE);
 	return gpu;
 }
 
@@ -216,21 +224,21 @@ void uapi_command(struct uapi_gpu *gpu, const void *command, u32 size)
 	gpu->used += size;
 }
 
-long uapi_submit(struct uapi_gpu *gpu, u64 value)
+long uapi_submit_syncs(struct uapi_gpu *gpu, const struct drm_pagoda_sync *syncs, u32 count)
 {
 	struct uapi_client *client = gpu->client;
 	const struct drm_pagoda_submit_entry entry = { .handle = gpu->page };
-	const struct {
-		struct drm_pagoda_command_buffer buffer;
-		struct drm_pagoda_sync sync;
-	} more = {
-		.buffer = { gpu->address + gpu->start, gpu->used - gpu->start },
-		.sync = { gpu->fence, DRM_PAGODA_SYNC_SIGNAL | DRM_PAGODA_SYNC_FENCE, value },
+	const struct drm_pagoda_command_buffer buffer = {
+		gpu->address + gpu->start, gpu->used - gpu->start,
 	};
-	u64 at = uapi_put(client, UAPI_MORE, &more, sizeof(more));
 	struct drm_pagoda_submit args = {
-		.buffers = { at, 1, sizeof(more.buffer) },
-		.syncs = { at + sizeof(more.buffer), value ? 1 : 0, sizeof(more.sync) },
+		.buffers = {
+			uapi_put(client, UAPI_MORE, &buffer, sizeof(buffer)), 1, sizeof(buffer),
+		},
+		.syncs = {
+			uapi_put(client, UAPI_MORE + sizeof(buffer), syncs, count * sizeof(*syncs)),
+			count, sizeof(*syncs),
+		},
 		.entries = {
 			uapi_put(client, UAPI_ENTRIES, &entry, sizeof(entry)), 1, sizeof(entry),
 		},
@@ -239,6 +247,15 @@ long uapi_submit(struct uapi_gpu *gpu, u64 value)
 
 	gpu->start = gpu->used;
 	return uapi_ioctl(client, DRM_IOCTL_PAGODA_SUBMIT, &args);
+}
+
+long uapi_submit(struct uapi_gpu *gpu, u64 value)
+{
+	const struct drm_pagoda_sync sync = {
+		gpu->fence, DRM_PAGODA_SYNC_SIGNAL | DRM_PAGODA_SYNC_FENCE, value,
+	};
+
+	return uapi_submit_syncs(gpu, &sync, value ? 1 : 0);
 }
 
 long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns)

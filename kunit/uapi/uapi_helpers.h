@@ -97,6 +97,8 @@ void uapi_set_word(struct uapi_client *client, unsigned long at, u64 value);
 
 /* Returns a new struct uapi_gpu, whose page supports @segments; page and fence are mapped. */
 struct uapi_gpu *uapi_gpu(struct uapi_client *client, u32 segments);
+/* Calls VM_BIND with one entry, and reads the entry back. Returns VM_BIND's result. */
+long uapi_bind(struct uapi_gpu *gpu, struct drm_pagoda_bind_entry *entry);
 /* Appends a command to the program being written. */
 void uapi_command(struct uapi_gpu *gpu, const void *command, u32 size);
 /*
@@ -104,6 +106,8 @@ void uapi_command(struct uapi_gpu *gpu, const void *command, u32 size);
  * is 0. Returns SUBMIT's result.
  */
 long uapi_submit(struct uapi_gpu *gpu, u64 value);
+/* As uapi_submit(), but the job has the @count @syncs; @count may be 0. */
+long uapi_submit_syncs(struct uapi_gpu *gpu, const struct drm_pagoda_sync *syncs, u32 count);
 /* Waits until the fence has @value or more, @patience_ns at most. Returns FENCE_WAIT's result. */
 long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns);
 
