@@ -150,30 +150,65 @@ static void client_waits_for_others(struct kunit *test)
 	uapi_close(client);
 }
 
-/* A thread that takes a page of user memory away during a call that names an allocation. */
+/*
+ * A thread that takes a page of user memory, or the handle of an allocation, away during a call
+ * that names the allocation. The call waits for sections, which the thread opens then.
+ */
 struct client_taker {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_bo *bo;
 	u32 refs;
 	struct mm_struct *mm;
 	unsigned long at;
+	struct drm_file *file;
+	u32 handle;
 };
 
-/* Unmaps the page once the call has a reference to the allocation, then opens sections again. */
-static int client_take_page(void *arg)
+/* Waits until the call has a reference to the allocation. Returns 0 or -ETIME. */
+static int client_await_call(const struct client_taker *taker)
 {
-	struct client_taker *taker = arg;
 	u32 tries = 10000;
-	int ret;
 
 	while (kref_read(&taker->bo->ttm.base.refcount) == taker->refs && --tries)
 		fsleep(USEC_PER_MSEC);
+	return tries ? 0 : -ETIME;
+}
+
+static void client_let_go_on(const struct client_taker *taker)
+{
+	pagoda_sections_open(taker->vidmm);
+	pagoda_deferred_kick(taker->vidmm);
+}
+
+static int client_take_page(void *arg)
+{
+	struct client_taker *taker = arg;
+	int late = client_await_call(taker), ret;
+
 	kthread_use_mm(taker->mm);
 	ret = vm_munmap(taker->at, PAGE_SIZE);
 	kthread_unuse_mm(taker->mm);
-	pagoda_sections_open(taker->vidmm);
-	pagoda_deferred_kick(taker->vidmm);
-	return tries ? ret : -ETIME;
+	client_let_go_on(taker);
+	return late ?: ret;
+}
+
+/* Exchanges what the handle stands for with @obj, as DRM does with NULL when a handle is closed. */
+static void *client_swap_handle(struct drm_file *file, u32 handle, void *obj)
+{
+	spin_lock(&file->table_lock);
+	obj = idr_replace(&file->object_idr, obj, handle);
+	spin_unlock(&file->table_lock);
+	return obj;
+}
+
+static int client_take_handle(void *arg)
+{
+	struct client_taker *taker = arg;
+	int late = client_await_call(taker);
+	void *obj = client_swap_handle(taker->file, taker->handle, NULL);
+
+	client_let_go_on(taker);
+	return late ?: PTR_ERR_OR_ZERO(obj);
 }
 
 /* Calls RECLAIM, during which the memory for its results is unmapped; returns RECLAIM's result. */
@@ -231,6 +266,44 @@ static void client_reclaims_blindly(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, client_reclaim_blindly(client, &reclaim, entry.handle));
 	KUNIT_EXPECT_EQ(test, 0, uapi_ioctl(client, DRM_IOCTL_PAGODA_OFFER, &offer));
 	KUNIT_EXPECT_EQ(test, 0, uapi_await(gpu, 1, UAPI_PATIENCE));
+	uapi_close(client);
+}
+
+/*
+ * A handle is closed while VM_BIND, which has looked the handle up, waits to map the allocation:
+ * the close finds nothing to unmap yet, and the call leaves no mapping.
+ */
+static void client_closes_what_it_binds(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
+	struct drm_pagoda_bind_entry entry = {
+		.type = DRM_PAGODA_BIND_MAP,
+		.handle = uapi_allocate(client, UAPI_ANYWHERE),
+		.address = gpu->address + 2 * PAGE_SIZE,
+		.size = PAGE_SIZE,
+	};
+	struct pagoda_bo *bo = pagoda_bo_lookup(client->file, entry.handle);
+	struct client_taker taker = {
+		.vidmm = pagoda_device_of_drm(uapi_drm(client))->vidmm,
+		.bo = bo,
+		.refs = kref_read(&bo->ttm.base.refcount),
+		.file = client->file,
+		.handle = entry.handle,
+	};
+	struct pagoda_worker worker = { .run = client_take_handle, .arg = &taker };
+	struct list_head *mapped = &pagoda_bo_gem(bo)->gpuva.list;
+
+	pagoda_sections_close(taker.vidmm);
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_EQ(test, 0, uapi_bind(gpu, &entry));
+	pagoda_worker_end(test, &worker);
+	KUNIT_EXPECT_TRUE(test, list_empty(mapped));
+	client_swap_handle(client->file, entry.handle, pagoda_bo_gem(bo));
+	/* The mapping of a handle that stays open stays. */
+	KUNIT_EXPECT_EQ(test, 0, uapi_bind(gpu, &entry));
+	KUNIT_EXPECT_FALSE(test, list_empty(mapped));
+	pagoda_bo_put(bo);
 	uapi_close(client);
 }
 
@@ -316,6 +389,7 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(client_fails_as_a_whole),
 	KUNIT_CASE(client_waits_for_others),
 	KUNIT_CASE(client_reclaims_blindly),
+	KUNIT_CASE(client_closes_what_it_binds),
 	KUNIT_CASE(client_prefers),
 	KUNIT_CASE(client_leaves_nothing),
 	KUNIT_CASE(client_outlives_the_driver),
