@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What single ioctls answer and refuse: QUERY, ALLOCATION_CREATE, MAKE_RESIDENT and EVICT with a
- * paging queue, QUERY_RESIDENCY, TRACK, FENCE_DESTROY, VM_BIND, syncobjs of SUBMIT.
+ * What single ioctls answer and refuse: QUERY, ALLOCATION_CREATE, MAKE_RESIDENT and EVICT with and
+ * without a paging queue, QUERY_RESIDENCY, TRACK, FENCE_DESTROY and FENCE_WAIT, VM_BIND, syncobjs.
  */
 #include <linux/mm.h>
 #include <drm/drm.h>
+#include <drm/drm_syncobj.h>
 #include "rig/command.h"
 #include "rig/map.h"
 #include "uapi_helpers.h"
@@ -169,6 +170,33 @@ static void calls_evict_from_the_list(struct kunit *test)
 	uapi_close(client);
 }
 
+/*
+ * If a memory allocation fails during EVICT, EVICT fails with -ENOMEM or works all the same. Tries
+ * that with each of the allocations.
+ */
+static void calls_evict_without_memory(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	u32 handle = uapi_allocate(client, UAPI_APERTURE), nth = 0, failed = 0;
+	struct drm_pagoda_evict args;
+	bool reached;
+	long ret;
+
+	uapi_fail_begin(client);
+	do {
+		args = (struct drm_pagoda_evict) { .entries = calls_list(client, handle) };
+		client->fail_nth = ++nth;
+		ret = uapi_ioctl(client, DRM_IOCTL_PAGODA_EVICT, &args);
+		reached = !client->fail_nth;
+		client->fail_nth = 0;
+		KUNIT_EXPECT_TRUE_MSG(test, !ret || ret == -ENOMEM, "%ld, allocation %u", ret, nth);
+		failed += ret == -ENOMEM;
+	} while (reached);
+	uapi_fail_end(client);
+	KUNIT_EXPECT_GT(test, failed, 0);
+	uapi_close(client);
+}
+
 /* QUERY_RESIDENCY tells of an allocation what ALLOCATION_INFO does. */
 static void calls_query_residency(struct kunit *test)
 {
@@ -257,6 +285,33 @@ static void calls_fence_destroy(struct kunit *test)
 }
 
 /*
+ * FENCE_WAIT signals an eventfd instead of waiting: a file that isn't open is refused (-EBADF), a
+ * timeout with the eventfd, or an eventfd without the flag, is, too (-EINVAL).
+ */
+static void calls_fence_eventfd(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
+	const struct drm_pagoda_fence_value value = { .fence = gpu->fence, .value = 1 };
+	struct drm_pagoda_fence_wait args = {
+		.entries = {
+			uapi_put(client, UAPI_ENTRIES, &value, sizeof(value)), 1, sizeof(value),
+		},
+		.flags = DRM_PAGODA_FENCE_WAIT_EVENTFD,
+		.eventfd = 1000,
+	};
+
+	KUNIT_EXPECT_EQ(test, -EBADF, uapi_ioctl(client, DRM_IOCTL_PAGODA_FENCE_WAIT, &args));
+	args.timeout_ns = 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_ioctl(client, DRM_IOCTL_PAGODA_FENCE_WAIT, &args));
+	args.flags = 0;
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_ioctl(client, DRM_IOCTL_PAGODA_FENCE_WAIT, &args));
+	args.eventfd = 0;
+	KUNIT_EXPECT_EQ(test, -ETIME, uapi_ioctl(client, DRM_IOCTL_PAGODA_FENCE_WAIT, &args));
+	uapi_close(client);
+}
+
+/*
  * VM_BIND stores the address that the kernel chose in an entry with CHOOSE, and leaves the address
  * of another entry.
  */
@@ -335,16 +390,40 @@ static void calls_submit_syncobjs(struct kunit *test)
 	uapi_close(client);
 }
 
+/* Nothing keeps the syncobj of a paging queue when the queue and the handle are destroyed. */
+static void calls_paging_queue_destroy(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct drm_pagoda_paging_queue_create create = {};
+	struct drm_pagoda_paging_queue_destroy queue = {};
+	struct drm_syncobj_destroy handle = {};
+	struct drm_syncobj *syncobj;
+
+	uapi_must(client, DRM_IOCTL_PAGODA_PAGING_QUEUE_CREATE, &create);
+	syncobj = drm_syncobj_find(client->file, create.syncobj);
+	KUNIT_ASSERT_NOT_NULL(test, syncobj);
+	queue.queue = create.queue;
+	KUNIT_EXPECT_EQ(test, 0, uapi_ioctl(client, DRM_IOCTL_PAGODA_PAGING_QUEUE_DESTROY, &queue));
+	handle.handle = create.syncobj;
+	KUNIT_EXPECT_EQ(test, 0, uapi_ioctl(client, DRM_IOCTL_SYNCOBJ_DESTROY, &handle));
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&syncobj->refcount));
+	drm_syncobj_put(syncobj);
+	uapi_close(client);
+}
+
 static struct kunit_case calls_cases[] = {
 	KUNIT_CASE(calls_query),
 	KUNIT_CASE(calls_create),
 	KUNIT_CASE(calls_make_resident_flags),
 	KUNIT_CASE(calls_evict_from_the_list),
+	KUNIT_CASE(calls_evict_without_memory),
 	KUNIT_CASE(calls_query_residency),
 	KUNIT_CASE(calls_track_writes),
 	KUNIT_CASE(calls_fence_destroy),
+	KUNIT_CASE(calls_fence_eventfd),
 	KUNIT_CASE(calls_bind_choose),
 	KUNIT_CASE(calls_submit_syncobjs),
+	KUNIT_CASE(calls_paging_queue_destroy),
 	{}
 };
 

@@ -345,7 +345,7 @@ static void client_leaves_nothing(struct kunit *test)
 	struct pagoda_client *left = client->file->driver_priv;
 	struct drm_pagoda_paging_queue_create queue = {};
 	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
-	u32 tries = 5000;
+	u32 tries = 5000, kind;
 
 	uapi_must(client, DRM_IOCTL_PAGODA_PAGING_QUEUE_CREATE, &queue);
 	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, gpu->page));
@@ -357,6 +357,8 @@ static void client_leaves_nothing(struct kunit *test)
 	while (kref_read(&left->kref) > 1 && --tries)
 		fsleep(USEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, 1, kref_read(&left->kref));
+	for (kind = 0; kind < PAGODA_OBJECTS; kind++)
+		KUNIT_EXPECT_TRUE_MSG(test, xa_empty(&left->objects[kind]), "kind %u", kind);
 	pagoda_client_put(left);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files in debugfs: inject, the software GPU's rules of misbehaviour; the device's folder: modes,
- * recording and journal_raw, segments and lru, busy; all of these while the device is removed.
+ * Files in debugfs: inject, the software GPU's rules of misbehaviour; and the device's folder:
+ * modes, recording and journal_raw, segments, lru and usage, busy; and all while the device is
+ * removed.
  */
 #include <linux/device.h>
 #include <linux/file.h>
@@ -15,8 +16,6 @@
 
 #define FILES_TEXT	1024u
 #define INJECT		"pagoda_vgpu/inject"
-#define FAIL_SLEEPERS	"failslab/ignore-gfp-wait"
-#define FAIL_VERBOSE	"failslab/verbose"
 
 /* Submits the program written so far, with a NOP behind, and waits until the fence has @value. */
 static void files_job(struct uapi_gpu *gpu, u64 value)
@@ -222,16 +221,12 @@ static void files_journal(struct kunit *test)
  */
 static void files_journal_without_memory(struct kunit *test)
 {
-	struct uapi_client *client;
+	struct uapi_client *client = uapi_open(test);
 	struct file *file;
 	u32 nth = 0, failed = 0;
 	bool reached;
 
-	if (!IS_ENABLED(CONFIG_FAILSLAB) || !IS_ENABLED(CONFIG_FAULT_INJECTION_DEBUG_FS))
-		kunit_skip(test, "no allocation of this kernel can be made to fail");
-	client = uapi_open(test);
-	uapi_write(client, false, FAIL_SLEEPERS, "N");
-	uapi_write(client, false, FAIL_VERBOSE, "0");
+	uapi_fail_begin(client);
 	do {
 		client->fail_nth = ++nth;
 		file = uapi_file(client, true, "journal_raw", O_RDONLY);
@@ -244,8 +239,7 @@ static void files_journal_without_memory(struct kunit *test)
 			uapi_close_file(file);
 		}
 	} while (reached);
-	uapi_write(client, false, FAIL_VERBOSE, "2");
-	uapi_write(client, false, FAIL_SLEEPERS, "Y");
+	uapi_fail_end(client);
 	KUNIT_EXPECT_GT(test, failed, 0);
 	uapi_close(client);
 }
@@ -291,6 +285,24 @@ static void files_memory(struct kunit *test)
 	snprintf(line, sizeof(line), " bo %llu size %lu page ", bo->id, PAGE_SIZE);
 	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, line), "%s in %s", line, text);
 	pagoda_bo_put(bo);
+	uapi_close(client);
+}
+
+/* The file usage shows how many bytes each client has in each segment: here 1, 2 and 3 pages. */
+static void files_usage(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	char line[96], *text = test_zalloc(test, PAGE_SIZE);
+	u32 i;
+
+	uapi_allocate(client, UAPI_ANYWHERE);
+	for (i = 0; i < 5; i++)
+		uapi_make_resident(client, uapi_allocate(client, i < 2 ? UAPI_VRAM :
+									 UAPI_APERTURE));
+	KUNIT_ASSERT_GT(test, uapi_read(client, true, "usage", text, PAGE_SIZE - 1), 0);
+	snprintf(line, sizeof(line), "pid %d system %lu vram %lu aperture %lu\n",
+		 task_tgid_nr(current), PAGE_SIZE, 2 * PAGE_SIZE, 3 * PAGE_SIZE);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, line), "%s in %s", line, text);
 	uapi_close(client);
 }
 
@@ -357,6 +369,7 @@ static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_journal_without_memory),
 	KUNIT_CASE(files_modes),
 	KUNIT_CASE(files_memory),
+	KUNIT_CASE(files_usage),
 	KUNIT_CASE(files_busy),
 	KUNIT_CASE(files_of_removed_device),
 	{}

@@ -19,6 +19,10 @@
 #define UAPI_NODES	128u
 #define UAPI_NODES_END	192u
 
+/* Files in debugfs: whether allocations that can sleep don't fail; what is printed of a failure. */
+#define UAPI_FAIL_SLEEPERS	"failslab/ignore-gfp-wait"
+#define UAPI_FAIL_VERBOSE	"failslab/verbose"
+
 static const struct file_operations uapi_unopened_fops = {
 	.owner = THIS_MODULE,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
@@ -100,13 +104,26 @@ void uapi_get(struct uapi_client *client, u32 at, void *to, u32 size)
 	KUNIT_ASSERT_EQ(client->test, 0, copy_from_user(to, uapi_user(client->memory + at), size));
 }
 
+/*
+ * Exchanges *@nth with the number of the memory allocation that fails next in this thread, counted
+ * from now on; 0 = none. Does nothing on a kernel without fault injection.
+ */
+static void uapi_fail_nth(u32 *nth)
+{
+#ifdef CONFIG_FAULT_INJECTION
+	swap(*nth, current->fail_nth);
+#endif
+}
+
 long uapi_ioctl(struct uapi_client *client, unsigned int cmd, void *args)
 {
 	u32 size = _IOC_SIZE(cmd);
 	long ret;
 
 	uapi_put(client, UAPI_ARGS, args, size);
+	uapi_fail_nth(&client->fail_nth);
 	ret = client->filp->f_op->unlocked_ioctl(client->filp, cmd, client->memory + UAPI_ARGS);
+	uapi_fail_nth(&client->fail_nth);
 	uapi_get(client, UAPI_ARGS, args, size);
 	return ret;
 }
@@ -128,6 +145,20 @@ u32 uapi_allocate(struct uapi_client *client, u32 segments)
 
 	uapi_must(client, DRM_IOCTL_PAGODA_ALLOCATION_CREATE, &args);
 	return args.handle;
+}
+
+void uapi_make_resident(struct uapi_client *client, u32 handle)
+{
+	const struct drm_pagoda_residency_entry entry = { .handle = handle };
+	struct drm_pagoda_make_resident args = {
+		.entries = {
+			uapi_put(client, UAPI_ENTRIES, &entry, sizeof(entry)), 1, sizeof(entry),
+		},
+	};
+	struct drm_pagoda_allocation_wait wait = { .handle = handle, .timeout_ns = KTIME_MAX };
+
+	uapi_must(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, &args);
+	uapi_must(client, DRM_IOCTL_PAGODA_ALLOCATION_WAIT, &wait);
 }
 
 u32 uapi_residency(struct uapi_client *client, u32 handle)
@@ -279,17 +310,6 @@ static void uapi_unmount(void *mount)
 	kern_unmount(mount);
 }
 
-/*
- * Exchanges *@nth with the number of the memory allocation that fails next in this thread, counted
- * from now on; 0 = none. Does nothing on a kernel without fault injection.
- */
-static void uapi_fail_nth(u32 *nth)
-{
-#ifdef CONFIG_FAULT_INJECTION
-	swap(*nth, current->fail_nth);
-#endif
-}
-
 struct file *uapi_file(struct uapi_client *client, bool of_device, const char *name, int flags)
 {
 	struct kunit *test = client->test;
@@ -340,4 +360,18 @@ long uapi_read(struct uapi_client *client, bool of_device, const char *name, cha
 	if (ret > 0)
 		uapi_get(client, UAPI_TEXT, text, ret);
 	return ret;
+}
+
+void uapi_fail_begin(struct uapi_client *client)
+{
+	if (!IS_ENABLED(CONFIG_FAILSLAB) || !IS_ENABLED(CONFIG_FAULT_INJECTION_DEBUG_FS))
+		kunit_skip(client->test, "no allocation of this kernel can be made to fail");
+	uapi_write(client, false, UAPI_FAIL_SLEEPERS, "N");
+	uapi_write(client, false, UAPI_FAIL_VERBOSE, "0");
+}
+
+void uapi_fail_end(struct uapi_client *client)
+{
+	uapi_write(client, false, UAPI_FAIL_VERBOSE, "2");
+	uapi_write(client, false, UAPI_FAIL_SLEEPERS, "Y");
 }

@@ -21,7 +21,8 @@
 #define UAPI_TEXT	(3u * PAGE_SIZE)	/* what is written to a file, or read from it */
 #define UAPI_MAX_ARGS	256u
 #define UAPI_APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
-#define UAPI_ANYWHERE	(DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) | UAPI_APERTURE)
+#define UAPI_VRAM	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define UAPI_ANYWHERE	(UAPI_VRAM | UAPI_APERTURE)
 #define UAPI_PATIENCE	(10 * NSEC_PER_SEC)
 
 /**
@@ -30,9 +31,9 @@
  * @filp: File; closed with the test at the latest
  * @file: DRM's part of @filp
  * @memory: User address of the client's %UAPI_BYTES of memory
- * @fail_nth: Set by tests: number, from 1, of the memory allocation that fails while uapi_file()
- *	opens a file, 0 = none fails. Afterwards 0 if the opening made so many, else reduced by the
- *	number that the opening made
+ * @fail_nth: Set by tests between uapi_fail_begin() and uapi_fail_end(): number, from 1, of the
+ *	memory allocation that fails while uapi_file() opens a file or uapi_ioctl() calls an ioctl,
+ *	0 = none fails. Afterwards 0 if so many were made, else reduced by the number of those made
  */
 struct uapi_client {
 	struct kunit *test;
@@ -85,8 +86,17 @@ long uapi_ioctl(struct uapi_client *client, unsigned int cmd, void *args);
 /* Calls an ioctl; aborts the test unless the result is 0. */
 void uapi_must(struct uapi_client *client, unsigned int cmd, void *args);
 
+/*
+ * Let tests make a memory allocation fail, see &uapi_client.fail_nth. uapi_fail_begin() skips the
+ * test on a kernel without fault injection.
+ */
+void uapi_fail_begin(struct uapi_client *client);
+void uapi_fail_end(struct uapi_client *client);
+
 /* Returns the handle of a new CPU-visible allocation of a page that supports @segments. */
 u32 uapi_allocate(struct uapi_client *client, u32 segments);
+/* Makes an allocation resident, and waits for the paging. */
+void uapi_make_resident(struct uapi_client *client, u32 handle);
 /* Returns where the allocation is: an enum drm_pagoda_residency. */
 u32 uapi_residency(struct uapi_client *client, u32 handle);
 /* Returns the user address of a new shared mapping of an allocation of a page. */
