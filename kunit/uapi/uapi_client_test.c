@@ -4,6 +4,7 @@
  * evict, offer and reclaim it, prefer segments, leave objects behind, lose the driver.
  */
 #include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
 #include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/kthread.h>
@@ -11,6 +12,7 @@
 #include <linux/virtio.h>
 #include <drm/drm_device.h>
 #include "core/device.h"
+#include "queue/queue_helpers.h"
 #include "rig/command.h"
 #include "rig/spy.h"
 #include "uapi/args.h"
@@ -147,6 +149,32 @@ static void client_waits_for_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_EVICT, handle));
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_NOT_RESIDENT, uapi_residency(client, handle));
 	kunit_deactivate_static_stub(test, pagoda_residency_and_others);
+	uapi_close(client);
+}
+
+static int client_joins_a_fence(struct pagoda_bo **bos, u32 count, struct dma_fence **fence)
+{
+	dma_fence_put(*fence);
+	*fence = dma_fence_get(kunit_get_current_test()->priv);
+	return 0;
+}
+
+/* MAKE_RESIDENT and EVICT drop their reference to the fence that they tell of. */
+static void client_drops_fences(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	u32 handle = uapi_allocate(client, UAPI_ANYWHERE);
+	struct dma_fence *fence = pagoda_test_fence(test);
+
+	test->priv = fence;
+	kunit_activate_static_stub(test, pagoda_residency_and_others, client_joins_a_fence);
+	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, handle));
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&fence->refcount));
+	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_EVICT, handle));
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&fence->refcount));
+	kunit_deactivate_static_stub(test, pagoda_residency_and_others);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
 	uapi_close(client);
 }
 
@@ -390,6 +418,7 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(client_evicts),
 	KUNIT_CASE(client_fails_as_a_whole),
 	KUNIT_CASE(client_waits_for_others),
+	KUNIT_CASE(client_drops_fences),
 	KUNIT_CASE(client_reclaims_blindly),
 	KUNIT_CASE(client_closes_what_it_binds),
 	KUNIT_CASE(client_prefers),
