@@ -279,6 +279,39 @@ static const char *fdinfo_read(struct pagoda_rig *rig, struct pagoda_bo **bos, u
 	return text;
 }
 
+/*
+ * fdinfo shows of an allocation that was made resident: the bytes elsewhere than in VRAM, which the
+ * allocation prefers; what is in use, and can't be purged; what can be purged after an offer. And
+ * fdinfo shows the time of engines.
+ */
+static void fdinfo_use(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	struct kunit *test = rig->test;
+	struct dma_fence *fence = pagoda_test_fence(test);
+	u64 kib = bo->ttm.base.size / SZ_1K;
+	const char *text;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_ASSERT_TRUE(test, bo->wish.resident);
+	text = fdinfo_read(rig, &bo, 1);
+	KUNIT_EXPECT_EQ(test, kib, fdinfo_number(test, text, "pagoda-spilled-vram", "KiB"));
+	KUNIT_EXPECT_EQ(test, 0, fdinfo_number(test, text, "pagoda-spilled-gtt", "KiB"));
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bo));
+	pagoda_rig_settle_freed(rig);
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	text = fdinfo_read(rig, &bo, 1);
+	KUNIT_EXPECT_EQ(test, 0, fdinfo_number(test, text, "pagoda-spilled-vram", "KiB"));
+	KUNIT_EXPECT_EQ(test, kib, fdinfo_number(test, text, "drm-active-vram", "KiB"));
+	KUNIT_EXPECT_EQ(test, 0, fdinfo_number(test, text, "drm-engine-exec0", "ns"));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, "drm-purgeable-vram:\t0"));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, bo, DRM_PAGODA_OFFER_LOW));
+	text = fdinfo_read(rig, &bo, 1);
+	KUNIT_EXPECT_EQ(test, kib, fdinfo_number(test, text, "drm-purgeable-vram", "KiB"));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, "drm-active-vram:\t0"));
+}
+
 /* fdinfo shows the client's numbers, in KiB. */
 static void budget_fdinfo(struct kunit *test)
 {
@@ -312,7 +345,26 @@ static void budget_fdinfo(struct kunit *test)
 			fdinfo_number(test, text, "pagoda-budget-vram", "KiB"));
 	KUNIT_EXPECT_EQ(test, 8 * PAGE_SIZE / SZ_1K,
 			fdinfo_number(test, text, "pagoda-paged-in", "KiB"));
+	fdinfo_use(rig, bos[0]);
 	close_all(bos, ARRAY_SIZE(bos));
+}
+
+/* Page tables that the CPU writes count as resident in the aperture. */
+static void budget_tables(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
+	struct pagoda_memory *gtt = &memory[DRM_PAGODA_SEGMENT_APERTURE];
+	u64 before;
+
+	pagoda_memory_add_client(memory, rig->client);
+	before = gtt->resident;
+	pagoda_budget_charge_tables(&rig->client->budget, 3 * PAGE_SIZE);
+	memset(memory, 0, sizeof(memory));
+	pagoda_memory_add_client(memory, rig->client);
+	KUNIT_EXPECT_EQ(test, before + 3 * PAGE_SIZE, gtt->resident);
+	KUNIT_EXPECT_EQ(test, 0, memory[DRM_PAGODA_SEGMENT_VRAM].resident);
+	pagoda_budget_charge_tables(&rig->client->budget, -3 * (s64)PAGE_SIZE);
 }
 
 /* ---- Not over the budget ------------------------------------------------------------------ */
@@ -638,6 +690,7 @@ static struct kunit_case budget_use_cases[] = {
 	KUNIT_CASE_PARAM(budget_usage_evicted_tables, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(budget_memory, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(budget_fdinfo, pagoda_rig_mmu_modes),
+	KUNIT_CASE(budget_tables),
 	KUNIT_CASE_PARAM(budget_denies, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_denies_ahead, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_counts_once, pagoda_rig_mmu_modes),

@@ -640,7 +640,7 @@ static void process_refused(struct kunit *test)
 		.transport = &rig->fake->base,
 		.timeout_ms = 5000,
 	};
-	u32 i;
+	u32 refs = kref_read(&rig->info.dma_dev->kobj.kref), i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct pagoda_vidmm *vidmm;
@@ -658,6 +658,7 @@ static void process_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, pagoda_vidmm_has_tables(vidmm), !!cases[i].va_bits);
 		pagoda_vidmm_destroy(vidmm);
 	}
+	KUNIT_EXPECT_EQ(test, refs, kref_read(&rig->info.dma_dev->kobj.kref));
 }
 
 /*

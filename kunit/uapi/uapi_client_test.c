@@ -4,6 +4,7 @@
  * evict, offer and reclaim it, prefer segments, leave objects and jobs behind, lose the driver.
  */
 #include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
 #include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/fdtable.h>
@@ -15,6 +16,7 @@
 #include <linux/virtio.h>
 #include <drm/drm_device.h>
 #include "core/device.h"
+#include "queue/queue_helpers.h"
 #include "rig/command.h"
 #include "rig/spy.h"
 #include "uapi/args.h"
@@ -154,30 +156,91 @@ static void client_waits_for_others(struct kunit *test)
 	uapi_close(client);
 }
 
-/* A thread that takes a page of user memory away during a call that names an allocation. */
+static int client_joins_a_fence(struct pagoda_bo **bos, u32 count, struct dma_fence **fence)
+{
+	dma_fence_put(*fence);
+	*fence = dma_fence_get(kunit_get_current_test()->priv);
+	return 0;
+}
+
+/* MAKE_RESIDENT and EVICT drop their reference to the fence that they tell of. */
+static void client_drops_fences(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	u32 handle = uapi_allocate(client, UAPI_ANYWHERE);
+	struct dma_fence *fence = pagoda_test_fence(test);
+
+	test->priv = fence;
+	kunit_activate_static_stub(test, pagoda_residency_and_others, client_joins_a_fence);
+	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, handle));
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&fence->refcount));
+	KUNIT_EXPECT_EQ(test, 0, client_move(client, DRM_IOCTL_PAGODA_EVICT, handle));
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&fence->refcount));
+	kunit_deactivate_static_stub(test, pagoda_residency_and_others);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	uapi_close(client);
+}
+
+/*
+ * A thread that takes a page of user memory, or the handle of an allocation, away during a call
+ * that names the allocation. The call waits for sections, which the thread opens then.
+ */
 struct client_taker {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_bo *bo;
 	u32 refs;
 	struct mm_struct *mm;
 	unsigned long at;
+	struct drm_file *file;
+	u32 handle;
 };
 
-/* Unmaps the page once the call has a reference to the allocation, then opens sections again. */
-static int client_take_page(void *arg)
+/* Waits until the call has a reference to the allocation. Returns 0 or -ETIME. */
+static int client_await_call(const struct client_taker *taker)
 {
-	struct client_taker *taker = arg;
 	u32 tries = 10000;
-	int ret;
 
 	while (kref_read(&taker->bo->ttm.base.refcount) == taker->refs && --tries)
 		fsleep(USEC_PER_MSEC);
+	return tries ? 0 : -ETIME;
+}
+
+static void client_let_go_on(const struct client_taker *taker)
+{
+	pagoda_sections_open(taker->vidmm);
+	pagoda_deferred_kick(taker->vidmm);
+}
+
+static int client_take_page(void *arg)
+{
+	struct client_taker *taker = arg;
+	int late = client_await_call(taker), ret;
+
 	kthread_use_mm(taker->mm);
 	ret = vm_munmap(taker->at, PAGE_SIZE);
 	kthread_unuse_mm(taker->mm);
-	pagoda_sections_open(taker->vidmm);
-	pagoda_deferred_kick(taker->vidmm);
-	return tries ? ret : -ETIME;
+	client_let_go_on(taker);
+	return late ?: ret;
+}
+
+/* Exchanges what the handle stands for with @obj, as DRM does with NULL when a handle is closed. */
+static void *client_swap_handle(struct drm_file *file, u32 handle, void *obj)
+{
+	spin_lock(&file->table_lock);
+	obj = idr_replace(&file->object_idr, obj, handle);
+	spin_unlock(&file->table_lock);
+	return obj;
+}
+
+static int client_take_handle(void *arg)
+{
+	struct client_taker *taker = arg;
+	int late = client_await_call(taker);
+	void *obj = client_swap_handle(taker->file, taker->handle, NULL);
+
+	client_let_go_on(taker);
+	return late ?: PTR_ERR_OR_ZERO(obj);
 }
 
 /* Calls RECLAIM, during which the memory for its results is unmapped; returns RECLAIM's result. */
@@ -238,6 +301,44 @@ static void client_reclaims_blindly(struct kunit *test)
 	uapi_close(client);
 }
 
+/*
+ * A handle is closed while VM_BIND, which has looked the handle up, waits to map the allocation:
+ * the close finds nothing to unmap yet, and the call leaves no mapping.
+ */
+static void client_closes_what_it_binds(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
+	struct drm_pagoda_bind_entry entry = {
+		.type = DRM_PAGODA_BIND_MAP,
+		.handle = uapi_allocate(client, UAPI_ANYWHERE),
+		.address = gpu->address + 2 * PAGE_SIZE,
+		.size = PAGE_SIZE,
+	};
+	struct pagoda_bo *bo = pagoda_bo_lookup(client->file, entry.handle);
+	struct client_taker taker = {
+		.vidmm = pagoda_device_of_drm(uapi_drm(client))->vidmm,
+		.bo = bo,
+		.refs = kref_read(&bo->ttm.base.refcount),
+		.file = client->file,
+		.handle = entry.handle,
+	};
+	struct pagoda_worker worker = { .run = client_take_handle, .arg = &taker };
+	struct list_head *mapped = &pagoda_bo_gem(bo)->gpuva.list;
+
+	pagoda_sections_close(taker.vidmm);
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_EQ(test, 0, uapi_bind(gpu, &entry));
+	pagoda_worker_end(test, &worker);
+	KUNIT_EXPECT_TRUE(test, list_empty(mapped));
+	client_swap_handle(client->file, entry.handle, pagoda_bo_gem(bo));
+	/* The mapping of a handle that stays open stays. */
+	KUNIT_EXPECT_EQ(test, 0, uapi_bind(gpu, &entry));
+	KUNIT_EXPECT_FALSE(test, list_empty(mapped));
+	pagoda_bo_put(bo);
+	uapi_close(client);
+}
+
 static long client_prefer(struct uapi_client *client, u32 at, u32 segment)
 {
 	struct drm_pagoda_allocation_create args = {
@@ -272,11 +373,13 @@ static void client_prefers(struct kunit *test)
 /* Waits until the test has the only reference to the client, which it drops. */
 static void client_expect_freed(struct kunit *test, struct pagoda_client *left)
 {
-	u32 tries = 5000;
+	u32 tries = 5000, kind;
 
 	while (kref_read(&left->kref) > 1 && --tries)
 		fsleep(USEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, 1, kref_read(&left->kref));
+	for (kind = 0; kind < PAGODA_OBJECTS; kind++)
+		KUNIT_EXPECT_TRUE_MSG(test, xa_empty(&left->objects[kind]), "kind %u", kind);
 	pagoda_client_put(left);
 }
 
@@ -398,7 +501,9 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(client_evicts),
 	KUNIT_CASE(client_fails_as_a_whole),
 	KUNIT_CASE(client_waits_for_others),
+	KUNIT_CASE(client_drops_fences),
 	KUNIT_CASE(client_reclaims_blindly),
+	KUNIT_CASE(client_closes_what_it_binds),
 	KUNIT_CASE(client_prefers),
 	KUNIT_CASE(client_hears_no_more),
 	KUNIT_CASE(client_is_freed_at_once),

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Files in debugfs: inject, the software GPU's rules of misbehaviour; recording and journal_raw. */
+/*
+ * Files in debugfs: inject, the software GPU's rules of misbehaviour; and the device's folder:
+ * modes, recording and journal_raw, segments, lru and usage, busy; and all while the device is
+ * removed.
+ */
 #include <linux/device.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include "../drivers/vgpu/vgpu.h"
 #include "rig/command.h"
+#include "uapi/args.h"
+#include "vidmm/bo/bo.h"
 #include "vidmm/stream/recording.h"
 #include "uapi_helpers.h"
 
@@ -238,6 +244,120 @@ static void files_journal_without_memory(struct kunit *test)
 	uapi_close(client);
 }
 
+/* Files that change the device, or show content, are for root only. */
+static void files_modes(struct kunit *test)
+{
+	static const struct {
+		const char *name;
+		u32 mode;
+	} files[] = {
+		{ "busy", 0200 }, { "reset", 0200 }, { "trim", 0600 }, { "recording", 0600 },
+		{ "journal_raw", 0400 }, { "segments", 0444 }, { "usage", 0444 },
+	};
+	struct uapi_client *client = uapi_open(test);
+	struct file *file;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		file = test_ok(test, uapi_file(client, true, files[i].name,
+					       files[i].mode & 0400 ? O_RDONLY : O_WRONLY));
+		KUNIT_EXPECT_EQ_MSG(test, files[i].mode, file_inode(file)->i_mode & 07777, "%s",
+				    files[i].name);
+		uapi_close_file(file);
+	}
+	uapi_close(client);
+}
+
+/* The file segments has a line for each segment; the file lru lists the page that a job used. */
+static void files_memory(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
+	struct pagoda_bo *bo = pagoda_bo_lookup(client->file, gpu->page);
+	char line[64], *text = test_zalloc(test, PAGE_SIZE);
+
+	KUNIT_ASSERT_GT(test, uapi_read(client, true, "segments", text, PAGE_SIZE - 1), 0);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, "1 vram: size "), "%s", text);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, "2 aperture: size "), "%s", text);
+	files_job(gpu, 1);
+	memset(text, 0, PAGE_SIZE);
+	KUNIT_ASSERT_GT(test, uapi_read(client, true, "lru", text, PAGE_SIZE - 1), 0);
+	snprintf(line, sizeof(line), " bo %llu size %lu page ", bo->id, PAGE_SIZE);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, line), "%s in %s", line, text);
+	pagoda_bo_put(bo);
+	uapi_close(client);
+}
+
+/* The file usage shows how many bytes each client has in each segment: here 1, 2 and 3 pages. */
+static void files_usage(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	char line[96], *text = test_zalloc(test, PAGE_SIZE);
+	u32 i;
+
+	uapi_allocate(client, UAPI_ANYWHERE);
+	for (i = 0; i < 5; i++)
+		uapi_make_resident(client, uapi_allocate(client, i < 2 ? UAPI_VRAM :
+									 UAPI_APERTURE));
+	KUNIT_ASSERT_GT(test, uapi_read(client, true, "usage", text, PAGE_SIZE - 1), 0);
+	snprintf(line, sizeof(line), "pid %d system %lu vram %lu aperture %lu\n",
+		 task_tgid_nr(current), PAGE_SIZE, 2 * PAGE_SIZE, 3 * PAGE_SIZE);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, line), "%s in %s", line, text);
+	uapi_close(client);
+}
+
+/* The id of an allocation written to busy makes moves wait; an unknown id is refused (-ENOENT). */
+static void files_busy(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	u32 handle = uapi_allocate(client, UAPI_ANYWHERE);
+	struct pagoda_bo *bo = pagoda_bo_lookup(client->file, handle);
+	char id[24];
+
+	/* The first allocation of a device has id 1. */
+	KUNIT_EXPECT_EQ(test, -ENOENT, uapi_write(client, true, "busy", "0"));
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, true, "busy", "all"));
+	KUNIT_EXPECT_FALSE(test, bo->content.needs_idle);
+	snprintf(id, sizeof(id), "%llu", bo->id);
+	KUNIT_EXPECT_EQ(test, strlen(id), uapi_write(client, true, "busy", id));
+	KUNIT_EXPECT_TRUE(test, bo->content.needs_idle);
+	pagoda_bo_put(bo);
+	uapi_close(client);
+}
+
+static void files_plug(void *drm)
+{
+	WRITE_ONCE(((struct drm_device *)drm)->unplugged, false);
+}
+
+/*
+ * A removal of the device marks the device unplugged before the files vanish: until then, reads,
+ * writes and the opening of journal_raw fail with -ENODEV.
+ */
+static void files_of_removed_device(struct kunit *test)
+{
+	static const char * const written[] = { "busy", "reset", "recording" };
+	static const char * const shown[] = { "segments", "recording", "trim" };
+	struct uapi_client *client = uapi_open(test);
+	struct drm_device *drm = uapi_drm(client);
+	char text[8];
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, files_plug, drm));
+	WRITE_ONCE(drm->unplugged, true);
+	for (i = 0; i < ARRAY_SIZE(written); i++)
+		KUNIT_EXPECT_EQ_MSG(test, -ENODEV, uapi_write(client, true, written[i], "1"), "%s",
+				    written[i]);
+	for (i = 0; i < ARRAY_SIZE(shown); i++)
+		KUNIT_EXPECT_EQ_MSG(test, -ENODEV,
+				    uapi_read(client, true, shown[i], text, sizeof(text)), "%s",
+				    shown[i]);
+	KUNIT_EXPECT_PTR_EQ(test, ERR_PTR(-ENODEV),
+			    uapi_file(client, true, "journal_raw", O_RDONLY));
+	kunit_release_action(test, files_plug, drm);
+	uapi_close(client);
+}
+
 static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_inject_actions),
 	KUNIT_CASE(files_inject_order),
@@ -247,6 +367,11 @@ static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_record),
 	KUNIT_CASE(files_journal),
 	KUNIT_CASE(files_journal_without_memory),
+	KUNIT_CASE(files_modes),
+	KUNIT_CASE(files_memory),
+	KUNIT_CASE(files_usage),
+	KUNIT_CASE(files_busy),
+	KUNIT_CASE(files_of_removed_device),
 	{}
 };
 

@@ -19,6 +19,7 @@
 #define UAPI_NODES	128u
 #define UAPI_NODES_END	192u
 
+/* Files in debugfs: whether allocations that can sleep don't fail; what is printed of a failure. */
 #define FAIL_SLEEPERS	"failslab/ignore-gfp-wait"
 #define FAIL_VERBOSE	"failslab/verbose"
 
@@ -110,7 +111,9 @@ long uapi_ioctl(struct uapi_client *client, unsigned int cmd, void *args)
 	long ret;
 
 	uapi_put(client, UAPI_ARGS, args, size);
+	uapi_fail_nth(&client->fail_nth);
 	ret = client->filp->f_op->unlocked_ioctl(client->filp, cmd, client->memory + UAPI_ARGS);
+	uapi_fail_nth(&client->fail_nth);
 	uapi_get(client, UAPI_ARGS, args, size);
 	return ret;
 }
@@ -132,6 +135,20 @@ u32 uapi_allocate(struct uapi_client *client, u32 segments)
 
 	uapi_must(client, DRM_IOCTL_PAGODA_ALLOCATION_CREATE, &args);
 	return args.handle;
+}
+
+void uapi_make_resident(struct uapi_client *client, u32 handle)
+{
+	const struct drm_pagoda_residency_entry entry = { .handle = handle };
+	struct drm_pagoda_make_resident args = {
+		.entries = {
+			uapi_put(client, UAPI_ENTRIES, &entry, sizeof(entry)), 1, sizeof(entry),
+		},
+	};
+	struct drm_pagoda_allocation_wait wait = { .handle = handle, .timeout_ns = KTIME_MAX };
+
+	uapi_must(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, &args);
+	uapi_must(client, DRM_IOCTL_PAGODA_ALLOCATION_WAIT, &wait);
 }
 
 u32 uapi_residency(struct uapi_client *client, u32 handle)
@@ -169,24 +186,32 @@ void uapi_set_word(struct uapi_client *client, unsigned long at, u64 value)
 
 /* ---- Jobs ------------------------------------------------------------------------------- */
 
-static void uapi_bind(struct uapi_gpu *gpu, u32 type, u32 handle, u64 address)
+long uapi_bind(struct uapi_gpu *gpu, struct drm_pagoda_bind_entry *entry)
 {
-	const struct drm_pagoda_bind_entry entry = {
+	struct drm_pagoda_vm_bind args = {
+		.entries = {
+			.array = uapi_put(gpu->client, UAPI_ENTRIES, entry, sizeof(*entry)),
+			.count = 1,
+			.stride = sizeof(*entry),
+		},
+		.vm = gpu->vm,
+	};
+	long ret = uapi_ioctl(gpu->client, DRM_IOCTL_PAGODA_VM_BIND, &args);
+
+	uapi_get(gpu->client, UAPI_ENTRIES, entry, sizeof(*entry));
+	return ret;
+}
+
+static void uapi_bind_page(struct uapi_gpu *gpu, u32 type, u32 handle, u64 address)
+{
+	struct drm_pagoda_bind_entry entry = {
 		.type = type,
 		.handle = handle,
 		.address = address,
 		.size = PAGE_SIZE,
 	};
-	struct drm_pagoda_vm_bind args = {
-		.entries = {
-			.array = uapi_put(gpu->client, UAPI_ENTRIES, &entry, sizeof(entry)),
-			.count = 1,
-			.stride = sizeof(entry),
-		},
-		.vm = gpu->vm,
-	};
 
-	uapi_must(gpu->client, DRM_IOCTL_PAGODA_VM_BIND, &args);
+	KUNIT_ASSERT_EQ(gpu->client->test, 0, uapi_bind(gpu, &entry));
 }
 
 struct uapi_gpu *uapi_gpu(struct uapi_client *client, u32 segments)
@@ -207,8 +232,8 @@ struct uapi_gpu *uapi_gpu(struct uapi_client *client, u32 segments)
 	gpu->fence = fence.fence;
 	gpu->page = uapi_allocate(client, segments);
 	gpu->view = uapi_map(client, gpu->page);
-	uapi_bind(gpu, DRM_PAGODA_BIND_MAP, gpu->page, gpu->address);
-	uapi_bind(gpu, DRM_PAGODA_BIND_MAP_FENCE, gpu->fence, gpu->address + PAGE_SIZE);
+	uapi_bind_page(gpu, DRM_PAGODA_BIND_MAP, gpu->page, gpu->address);
+	uapi_bind_page(gpu, DRM_PAGODA_BIND_MAP_FENCE, gpu->fence, gpu->address + PAGE_SIZE);
 	return gpu;
 }
 
@@ -220,21 +245,21 @@ void uapi_command(struct uapi_gpu *gpu, const void *command, u32 size)
 	gpu->used += size;
 }
 
-long uapi_submit(struct uapi_gpu *gpu, u64 value)
+long uapi_submit_syncs(struct uapi_gpu *gpu, const struct drm_pagoda_sync *syncs, u32 count)
 {
 	struct uapi_client *client = gpu->client;
 	const struct drm_pagoda_submit_entry entry = { .handle = gpu->page };
-	const struct {
-		struct drm_pagoda_command_buffer buffer;
-		struct drm_pagoda_sync sync;
-	} more = {
-		.buffer = { gpu->address + gpu->start, gpu->used - gpu->start },
-		.sync = { gpu->fence, DRM_PAGODA_SYNC_SIGNAL | DRM_PAGODA_SYNC_FENCE, value },
+	const struct drm_pagoda_command_buffer buffer = {
+		gpu->address + gpu->start, gpu->used - gpu->start,
 	};
-	u64 at = uapi_put(client, UAPI_MORE, &more, sizeof(more));
 	struct drm_pagoda_submit args = {
-		.buffers = { at, 1, sizeof(more.buffer) },
-		.syncs = { at + sizeof(more.buffer), value ? 1 : 0, sizeof(more.sync) },
+		.buffers = {
+			uapi_put(client, UAPI_MORE, &buffer, sizeof(buffer)), 1, sizeof(buffer),
+		},
+		.syncs = {
+			uapi_put(client, UAPI_MORE + sizeof(buffer), syncs, count * sizeof(*syncs)),
+			count, sizeof(*syncs),
+		},
 		.entries = {
 			uapi_put(client, UAPI_ENTRIES, &entry, sizeof(entry)), 1, sizeof(entry),
 		},
@@ -243,6 +268,15 @@ long uapi_submit(struct uapi_gpu *gpu, u64 value)
 
 	gpu->start = gpu->used;
 	return uapi_ioctl(client, DRM_IOCTL_PAGODA_SUBMIT, &args);
+}
+
+long uapi_submit(struct uapi_gpu *gpu, u64 value)
+{
+	const struct drm_pagoda_sync sync = {
+		gpu->fence, DRM_PAGODA_SYNC_SIGNAL | DRM_PAGODA_SYNC_FENCE, value,
+	};
+
+	return uapi_submit_syncs(gpu, &sync, value ? 1 : 0);
 }
 
 long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns)

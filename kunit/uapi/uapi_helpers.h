@@ -22,7 +22,8 @@
 #define UAPI_TEXT	(3u * PAGE_SIZE)	/* what is written to a file, or read from it */
 #define UAPI_MAX_ARGS	256u
 #define UAPI_APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
-#define UAPI_ANYWHERE	(DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) | UAPI_APERTURE)
+#define UAPI_VRAM	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define UAPI_ANYWHERE	(UAPI_VRAM | UAPI_APERTURE)
 #define UAPI_PATIENCE	(10 * NSEC_PER_SEC)
 /* Whether the suites, the driver and the software GPU are parts of this kernel, not modules. */
 #define UAPI_BUILT_IN	(IS_BUILTIN(CONFIG_DRM_PAGODA_KUNIT_TEST) && \
@@ -34,9 +35,9 @@
  * @filp: File; closed with the test at the latest
  * @file: DRM's part of @filp
  * @memory: User address of the client's %UAPI_BYTES of memory
- * @fail_nth: Set by tests: number, from 1, of the memory allocation that fails while uapi_file()
- *	opens a file, 0 = none fails. Afterwards 0 if the opening made so many, else reduced by the
- *	number that the opening made
+ * @fail_nth: Set by tests between uapi_fail_begin() and uapi_fail_end(): number, from 1, of the
+ *	memory allocation that fails while uapi_file() opens a file or uapi_ioctl() calls an ioctl,
+ *	0 = none fails. Afterwards 0 if so many were made, else reduced by the number of those made
  */
 struct uapi_client {
 	struct kunit *test;
@@ -91,6 +92,8 @@ void uapi_must(struct uapi_client *client, unsigned int cmd, void *args);
 
 /* Returns the handle of a new CPU-visible allocation of a page that supports @segments. */
 u32 uapi_allocate(struct uapi_client *client, u32 segments);
+/* Makes an allocation resident, and waits for the paging. */
+void uapi_make_resident(struct uapi_client *client, u32 handle);
 /* Returns where the allocation is: an enum drm_pagoda_residency. */
 u32 uapi_residency(struct uapi_client *client, u32 handle);
 /* Returns the user address of a new shared mapping of an allocation of a page. */
@@ -101,6 +104,8 @@ void uapi_set_word(struct uapi_client *client, unsigned long at, u64 value);
 
 /* Returns a new struct uapi_gpu, whose page supports @segments; page and fence are mapped. */
 struct uapi_gpu *uapi_gpu(struct uapi_client *client, u32 segments);
+/* Calls VM_BIND with one entry, and reads the entry back. Returns VM_BIND's result. */
+long uapi_bind(struct uapi_gpu *gpu, struct drm_pagoda_bind_entry *entry);
 /* Appends a command to the program being written. */
 void uapi_command(struct uapi_gpu *gpu, const void *command, u32 size);
 /*
@@ -108,6 +113,8 @@ void uapi_command(struct uapi_gpu *gpu, const void *command, u32 size);
  * is 0. Returns SUBMIT's result.
  */
 long uapi_submit(struct uapi_gpu *gpu, u64 value);
+/* As uapi_submit(), but the job has the @count @syncs; @count may be 0. */
+long uapi_submit_syncs(struct uapi_gpu *gpu, const struct drm_pagoda_sync *syncs, u32 count);
 /* Waits until the fence has @value or more, @patience_ns at most. Returns FENCE_WAIT's result. */
 long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns);
 
@@ -116,8 +123,8 @@ long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns);
 		     sizeof(struct virtio_pagoda_##type))
 
 /*
- * Until uapi_fail_end(), uapi_fail_nth() may choose an allocation that may sleep, too. Skips the
- * test on a kernel without failslab.
+ * Until uapi_fail_end(), uapi_fail_nth() and &uapi_client.fail_nth may choose an allocation that may
+ * sleep, too. Skips the test on a kernel without failslab.
  */
 void uapi_fail_begin(struct uapi_client *client);
 void uapi_fail_end(struct uapi_client *client);
