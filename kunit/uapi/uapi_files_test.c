@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Files in debugfs: inject, the software GPU's rules of misbehaviour; recording and journal_raw. */
-#include <linux/device.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include "../drivers/vgpu/vgpu.h"
@@ -91,16 +90,6 @@ static void files_inject_order(struct kunit *test)
 	uapi_close(client);
 }
 
-/* Returns the software GPU of the client's device; skips the test if that is another GPU. */
-static struct pagoda_vgpu *files_vgpu(struct uapi_client *client)
-{
-	struct device *parent = uapi_drm(client)->dev->parent;
-
-	if (!parent || strcmp(dev_name(parent), PAGODA_VGPU_NAME))
-		kunit_skip(client->test, "the first Pagoda device isn't the software GPU");
-	return dev_get_drvdata(parent);
-}
-
 /*
  * While the device hasn't begun with a reset or failure that was asked for, another one is refused
  * and doesn't replace the first.
@@ -108,7 +97,7 @@ static struct pagoda_vgpu *files_vgpu(struct uapi_client *client)
 static void files_inject_is_busy(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
-	struct pagoda_vgpu *vgpu = files_vgpu(client);
+	struct pagoda_vgpu *vgpu = uapi_vgpu(client);
 	/* A value that the device ignores: no thread of the device is woken for it here. */
 	const enum pagoda_vgpu_trouble first = PAGODA_VGPU_BREAKS + 1;
 
