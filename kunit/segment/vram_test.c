@@ -597,6 +597,36 @@ static void vram_no_window(struct kunit *test)
 	vram_drop_all(fix);
 }
 
+/* The segment's flags say whether the CPU reaches all of VRAM, a part, or nothing. */
+static void vram_reports_visible(struct kunit *test)
+{
+	static const struct {
+		struct pagoda_kunit_shape shape;
+		u32 flags;
+	} cases[] = {
+		{ { .vram = 64, .visible = 64 }, DRM_PAGODA_SEGMENT_CPU_VISIBLE },
+		{ { .vram = 64, .visible = 63 }, DRM_PAGODA_SEGMENT_CPU_PARTIAL },
+		{ { .vram = 64, .visible = 0 }, 0 },
+	};
+	struct vram_fixture *fix;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct drm_pagoda_segment_info info = {};
+
+		fix = vram_fixture(test, &cases[i].shape);
+		KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 64, &anywhere), 0);
+		pagoda_vram_report(fix->vidmm, &info);
+		KUNIT_EXPECT_EQ(test, info.flags, cases[i].flags);
+		KUNIT_EXPECT_EQ(test, info.size, 64 * PAGE_SIZE);
+		KUNIT_EXPECT_EQ(test, info.usage, 64 * PAGE_SIZE);
+		KUNIT_EXPECT_EQ(test, info.visible_size, cases[i].shape.visible * PAGE_SIZE);
+		KUNIT_EXPECT_EQ(test, info.visible_usage, cases[i].shape.visible * PAGE_SIZE);
+		KUNIT_EXPECT_EQ(test, info.largest_free, 0);
+		vram_drop_all(fix);
+	}
+}
+
 /*
  * Blocks belong to a resource before TTM has set &ttm_resource.bo: until then pagoda_vram_owners()
  * returns -EBUSY for a range with such a block.
@@ -652,6 +682,7 @@ static struct kunit_case vram_cases[] = {
 	KUNIT_CASE(vram_reserve_is_apart),
 	KUNIT_CASE(vram_no_memory),
 	KUNIT_CASE(vram_no_window),
+	KUNIT_CASE(vram_reports_visible),
 	KUNIT_CASE(vram_owners_of_new),
 	KUNIT_CASE(vram_taken_down),
 	{}
