@@ -153,6 +153,28 @@ static void files_inject_hangs(struct kunit *test)
 	uapi_close(client);
 }
 
+/*
+ * The device completes a job after the next job: both have their effect and their fence values, and
+ * the driver doesn't reset the engine.
+ */
+static void files_inject_reorders(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_vgpu_queue *queue = &uapi_vgpu(client)->queues[VIRTIO_PAGODA_QUEUE_EXEC0];
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
+	u64 resets = atomic64_read(&queue->resets);
+
+	files_job(gpu, 1);
+	files_inject(client, "queue=exec0 action=reorder");
+	files_store(gpu, 7);
+	KUNIT_ASSERT_EQ(test, 0, uapi_submit(gpu, 2));
+	files_job(gpu, 3);
+	KUNIT_EXPECT_EQ(test, 7, uapi_word(client, gpu->view + UAPI_DATA));
+	KUNIT_EXPECT_EQ(test, resets, atomic64_read(&queue->resets));
+	files_inject(client, "clear");
+	uapi_close(client);
+}
+
 /* Returns how many bytes the recording has. */
 static u64 files_recorded(struct uapi_client *client)
 {
@@ -240,6 +262,7 @@ static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_inject_is_busy),
 	KUNIT_CASE_SLOW(files_inject_drops),
 	KUNIT_CASE_SLOW(files_inject_hangs),
+	KUNIT_CASE(files_inject_reorders),
 	KUNIT_CASE(files_record),
 	KUNIT_CASE(files_journal),
 	KUNIT_CASE(files_journal_without_memory),

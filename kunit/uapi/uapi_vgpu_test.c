@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The software GPU that the driver is bound to: memory that it finds by bus address, and the pages
- * of VRAM that it knows to be written.
+ * The software GPU that the driver is bound to: memory that the GPU finds by bus address, pages of
+ * VRAM that a job wrote, VRAM and queues after the driver was unbound.
  */
+#include <linux/device.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/mm.h>
+#include <linux/string.h>
+#include <linux/virtio_config.h>
 #include "../drivers/vgpu/vgpu.h"
 #include "rig/command.h"
+#include "uapi/args.h"
 #include "uapi_helpers.h"
 
 #define VRAM_ONLY	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
@@ -99,9 +103,79 @@ static void vgpu_tracks_writes(struct kunit *test)
 	uapi_close(client);
 }
 
+/* ---- Without the driver ------------------------------------------------------------------ */
+
+/* Unbinds the driver, and closes the client, which has no CPU mapping. Returns the device. */
+static struct device *vgpu_unbind(struct uapi_client *client)
+{
+	struct device *dev = get_device(uapi_drm(client)->dev);
+
+	device_release_driver(dev);
+	uapi_close(client);
+	return dev;
+}
+
+static void vgpu_bind(struct kunit *test, struct device *dev)
+{
+	KUNIT_EXPECT_EQ(test, 1, device_attach(dev));
+	put_device(dev);
+}
+
+/* When the driver is unbound, VRAM has zeros where a client's allocation was. */
+static void vgpu_forgets(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct uapi_gpu *gpu = uapi_gpu(client, VRAM_ONLY);
+	struct pagoda_vgpu *vgpu = uapi_vgpu(client);
+	struct pagoda_bo *bo;
+	struct device *dev;
+	const u8 *page;
+
+	UAPI_ADD(gpu, STORE, store, 0, .value = cpu_to_le64(7),
+		 .address = cpu_to_le64(gpu->address + UAPI_DATA));
+	vgpu_job(gpu, 1);
+	bo = pagoda_bo_lookup(client->file, gpu->page);
+	KUNIT_ASSERT_NOT_NULL(test, bo);
+	page = vgpu->vram.vaddr + ((u64)bo->ttm.resource->start << PAGE_SHIFT);
+	KUNIT_EXPECT_EQ(test, TTM_PL_VRAM, bo->ttm.resource->mem_type);
+	pagoda_bo_put(bo);
+	KUNIT_EXPECT_EQ(test, 7, page[UAPI_DATA]);
+	KUNIT_EXPECT_EQ(test, 0, vm_munmap(gpu->view, PAGE_SIZE));
+	dev = vgpu_unbind(client);
+	KUNIT_EXPECT_NULL(test, memchr_inv(page, 0, PAGE_SIZE));
+	vgpu_bind(test, dev);
+}
+
+/*
+ * A driver that wants more queues than the device has, or the queues once more without deleting
+ * them first, gets -ENOENT, and no queue is left.
+ */
+static void vgpu_refuses_queues(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_vgpu *vgpu = uapi_vgpu(client);
+	u32 most = PAGODA_VGPU_MAX_QUEUES + 1, i;
+	struct virtqueue_info *infos = test_calloc(test, most, sizeof(*infos));
+	struct virtqueue **vqs = test_calloc(test, most, sizeof(*vqs));
+	struct device *dev = vgpu_unbind(client);
+
+	for (i = 0; i < most; i++)
+		infos[i].name = "test";
+	KUNIT_EXPECT_EQ(test, -ENOENT,
+			virtio_find_vqs(&vgpu->vdev, vgpu->nr_queues + 1, vqs, infos, NULL));
+	KUNIT_EXPECT_NULL(test, vgpu->queues[0].vq);
+	KUNIT_EXPECT_EQ(test, 0, virtio_find_vqs(&vgpu->vdev, 1, vqs, infos, NULL));
+	KUNIT_EXPECT_NOT_NULL(test, vgpu->queues[0].vq);
+	KUNIT_EXPECT_EQ(test, -ENOENT, virtio_find_vqs(&vgpu->vdev, 1, vqs, infos, NULL));
+	KUNIT_EXPECT_NULL(test, vgpu->queues[0].vq);
+	vgpu_bind(test, dev);
+}
+
 static struct kunit_case vgpu_cases[] = {
 	KUNIT_CASE(vgpu_finds_memory),
 	KUNIT_CASE(vgpu_tracks_writes),
+	KUNIT_CASE(vgpu_forgets),
+	KUNIT_CASE(vgpu_refuses_queues),
 	{}
 };
 
