@@ -4,6 +4,9 @@
  * are chosen, zeros, the cursor, TTM's callbacks, the reserve.
  */
 #include <kunit/static_stub.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+#include <drm/drm_print.h>
 #include "rig/alloc.h"
 #include "rig/prove.h"
 #include "vram_helpers.h"
@@ -627,6 +630,30 @@ static void vram_reports_visible(struct kunit *test)
 	}
 }
 
+/* debugfs tells of the CPU-visible part, of free bytes, of holes and of the reserve. */
+static void vram_in_debugfs(struct kunit *test)
+{
+	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 16 };
+	static const struct ttm_place visible = { .lpfn = 16 };
+	static const char * const lines[] = {
+		"visible: 65536 bytes, 65536 in use\n",
+		"free: 196608 bytes, 0 known to be zero\n",
+		"holes: 1, largest 196608 bytes;",
+		"reserve: 0 bytes, 0 in use, placed 0, refused 0\n",
+	};
+	struct vram_fixture *fix = vram_fixture(test, &shape);
+	char *text = test_zalloc(test, SZ_4K);
+	struct drm_print_iterator iterator = { .data = text, .remain = SZ_4K - 1 };
+	struct drm_printer p = drm_coredump_printer(&iterator);
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 16, &visible), 0);
+	ttm_resource_manager_debug(&fix->vidmm->vram->manager, &p);
+	for (i = 0; i < ARRAY_SIZE(lines); i++)
+		KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, lines[i]), "%s in %s", lines[i], text);
+	vram_drop_all(fix);
+}
+
 /*
  * Blocks belong to a resource before TTM has set &ttm_resource.bo: until then pagoda_vram_owners()
  * returns -EBUSY for a range with such a block.
@@ -683,6 +710,7 @@ static struct kunit_case vram_cases[] = {
 	KUNIT_CASE(vram_no_memory),
 	KUNIT_CASE(vram_no_window),
 	KUNIT_CASE(vram_reports_visible),
+	KUNIT_CASE(vram_in_debugfs),
 	KUNIT_CASE(vram_owners_of_new),
 	KUNIT_CASE(vram_taken_down),
 	{}

@@ -62,7 +62,7 @@ struct uapi_client *uapi_open(struct kunit *test)
 	filp = test_ok(test, anon_inode_getfile("pagoda", &uapi_unopened_fops, NULL, O_RDWR));
 	if (!uapi_open_node(filp, inode)) {
 		uapi_close_file(filp);
-		/* The software GPU was made, and the driver bound to it, while the kernel booted. */
+		/* The software GPU was made, and the driver bound to it, at boot. */
 		if (IS_BUILTIN(CONFIG_DRM_PAGODA) && IS_BUILTIN(CONFIG_DRM_PAGODA_VGPU))
 			KUNIT_FAIL_AND_ABORT(test, "the software GPU doesn't work");
 		kunit_skip(test, "this machine has no Pagoda device");

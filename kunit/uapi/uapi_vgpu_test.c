@@ -161,6 +161,7 @@ static void vgpu_refuses_queues(struct kunit *test)
 
 	for (i = 0; i < most; i++)
 		infos[i].name = "test";
+	KUNIT_EXPECT_TRUE(test, list_empty(&vgpu->vdev.vqs));
 	KUNIT_EXPECT_EQ(test, -ENOENT,
 			virtio_find_vqs(&vgpu->vdev, vgpu->nr_queues + 1, vqs, infos, NULL));
 	KUNIT_EXPECT_NULL(test, vgpu->queues[0].vq);
@@ -168,6 +169,7 @@ static void vgpu_refuses_queues(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, vgpu->queues[0].vq);
 	KUNIT_EXPECT_EQ(test, -ENOENT, virtio_find_vqs(&vgpu->vdev, 1, vqs, infos, NULL));
 	KUNIT_EXPECT_NULL(test, vgpu->queues[0].vq);
+	KUNIT_EXPECT_TRUE(test, list_empty(&vgpu->vdev.vqs));
 	vgpu_bind(test, dev);
 }
 
