@@ -600,34 +600,40 @@ static void vram_no_window(struct kunit *test)
 	vram_drop_all(fix);
 }
 
+struct vram_visible {
+	struct pagoda_kunit_shape shape;
+	u32 flags;
+};
+
+static const struct vram_visible vram_visibles[] = {
+	{ { .vram = 64, .visible = 64 }, DRM_PAGODA_SEGMENT_CPU_VISIBLE },
+	{ { .vram = 64, .visible = 63 }, DRM_PAGODA_SEGMENT_CPU_PARTIAL },
+	{ { .vram = 64, .visible = 0 }, 0 },
+};
+
+static void vram_visible_name(const struct vram_visible *visible, char *name)
+{
+	vram_shape_name(&visible->shape, name);
+}
+
+KUNIT_ARRAY_PARAM(vram_visible, vram_visibles, vram_visible_name);
+
 /* The segment's flags say whether the CPU reaches all of VRAM, a part, or nothing. */
 static void vram_reports_visible(struct kunit *test)
 {
-	static const struct {
-		struct pagoda_kunit_shape shape;
-		u32 flags;
-	} cases[] = {
-		{ { .vram = 64, .visible = 64 }, DRM_PAGODA_SEGMENT_CPU_VISIBLE },
-		{ { .vram = 64, .visible = 63 }, DRM_PAGODA_SEGMENT_CPU_PARTIAL },
-		{ { .vram = 64, .visible = 0 }, 0 },
-	};
-	struct vram_fixture *fix;
-	u32 i;
+	const struct vram_visible *visible = test->param_value;
+	struct vram_fixture *fix = vram_fixture(test, &visible->shape);
+	struct drm_pagoda_segment_info info = {};
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct drm_pagoda_segment_info info = {};
-
-		fix = vram_fixture(test, &cases[i].shape);
-		KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 64, &anywhere), 0);
-		pagoda_vram_report(fix->vidmm, &info);
-		KUNIT_EXPECT_EQ(test, info.flags, cases[i].flags);
-		KUNIT_EXPECT_EQ(test, info.size, 64 * PAGE_SIZE);
-		KUNIT_EXPECT_EQ(test, info.usage, 64 * PAGE_SIZE);
-		KUNIT_EXPECT_EQ(test, info.visible_size, cases[i].shape.visible * PAGE_SIZE);
-		KUNIT_EXPECT_EQ(test, info.visible_usage, cases[i].shape.visible * PAGE_SIZE);
-		KUNIT_EXPECT_EQ(test, info.largest_free, 0);
-		vram_drop_all(fix);
-	}
+	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 64, &anywhere), 0);
+	pagoda_vram_report(fix->vidmm, &info);
+	KUNIT_EXPECT_EQ(test, info.flags, visible->flags);
+	KUNIT_EXPECT_EQ(test, info.size, 64 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.usage, 64 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.visible_size, visible->shape.visible * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.visible_usage, visible->shape.visible * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.largest_free, 0);
+	vram_drop_all(fix);
 }
 
 /* debugfs tells of the CPU-visible part, of free bytes, of holes and of the reserve. */
@@ -709,7 +715,7 @@ static struct kunit_case vram_cases[] = {
 	KUNIT_CASE(vram_reserve_is_apart),
 	KUNIT_CASE(vram_no_memory),
 	KUNIT_CASE(vram_no_window),
-	KUNIT_CASE(vram_reports_visible),
+	KUNIT_CASE_PARAM(vram_reports_visible, vram_visible_gen_params),
 	KUNIT_CASE(vram_in_debugfs),
 	KUNIT_CASE(vram_owners_of_new),
 	KUNIT_CASE(vram_taken_down),
