@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The software GPU that the driver is bound to: memory that the GPU finds by bus address, pages of
- * VRAM that a job wrote, VRAM and queues after the driver was unbound.
+ * VRAM that a job wrote, VRAM and queues after the driver was unbound, a sleep of the machine.
  */
 #include <linux/device.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/mm.h>
+#include <linux/notifier.h>
+#include <linux/pm.h>
 #include <linux/string.h>
+#include <linux/suspend.h>
 #include <linux/virtio_config.h>
 #include "../drivers/vgpu/vgpu.h"
+#include "core/device.h"
 #include "rig/command.h"
 #include "uapi/args.h"
 #include "uapi_helpers.h"
@@ -103,7 +107,7 @@ static void vgpu_tracks_writes(struct kunit *test)
 	uapi_close(client);
 }
 
-/* ---- Without the driver ------------------------------------------------------------------ */
+/* ---- Unbound, or asleep ------------------------------------------------------------------ */
 
 /* Unbinds the driver, and closes the client, which has no CPU mapping. Returns the device. */
 static struct device *vgpu_unbind(struct uapi_client *client)
@@ -146,6 +150,45 @@ static void vgpu_forgets(struct kunit *test)
 	vgpu_bind(test, dev);
 }
 
+/* Tells the driver of a sleep of the machine, as the kernel does before and after. */
+static void vgpu_tell_sleep(struct uapi_client *client, unsigned long event)
+{
+	struct notifier_block *sleep = &pagoda_device_of_drm(uapi_drm(client))->sleep;
+
+	KUNIT_EXPECT_EQ(client->test, NOTIFY_OK, sleep->notifier_call(sleep, event, NULL));
+}
+
+/*
+ * In a standby the GPU has no queues; afterwards a client's content is there, and jobs are executed
+ * as before.
+ */
+static void vgpu_sleeps(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct uapi_gpu *gpu = uapi_gpu(client, VRAM_ONLY);
+	struct pagoda_vgpu *vgpu = uapi_vgpu(client);
+	struct device *dev = &vgpu->pdev->dev;
+	const struct dev_pm_ops *pm = dev->driver ? dev->driver->pm : NULL;
+
+	if (!pm)
+		kunit_skip(test, "a machine with this kernel never sleeps");
+	UAPI_ADD(gpu, STORE, store, 0, .value = cpu_to_le64(7),
+		 .address = cpu_to_le64(gpu->address + UAPI_DATA));
+	vgpu_job(gpu, 1);
+	vgpu_tell_sleep(client, PM_SUSPEND_PREPARE);
+	KUNIT_EXPECT_EQ(test, 0, pm->suspend(dev));
+	KUNIT_EXPECT_NULL(test, vgpu->queues[VIRTIO_PAGODA_QUEUE_CONTROL].vq);
+	KUNIT_EXPECT_EQ(test, 0, pm->resume(dev));
+	KUNIT_EXPECT_NOT_NULL(test, vgpu->queues[VIRTIO_PAGODA_QUEUE_CONTROL].vq);
+	vgpu_tell_sleep(client, PM_POST_SUSPEND);
+	KUNIT_EXPECT_EQ(test, 7, uapi_word(client, gpu->view + UAPI_DATA));
+	UAPI_ADD(gpu, STORE, store, 0, .value = cpu_to_le64(8),
+		 .address = cpu_to_le64(gpu->address + UAPI_DATA));
+	vgpu_job(gpu, 2);
+	KUNIT_EXPECT_EQ(test, 8, uapi_word(client, gpu->view + UAPI_DATA));
+	uapi_close(client);
+}
+
 /*
  * A driver that wants more queues than the device has, or the queues once more without deleting
  * them first, gets -ENOENT, and no queue is left.
@@ -177,6 +220,7 @@ static struct kunit_case vgpu_cases[] = {
 	KUNIT_CASE(vgpu_finds_memory),
 	KUNIT_CASE(vgpu_tracks_writes),
 	KUNIT_CASE(vgpu_forgets),
+	KUNIT_CASE(vgpu_sleeps),
 	KUNIT_CASE(vgpu_refuses_queues),
 	{}
 };
