@@ -3,14 +3,17 @@
  * The software GPU that the driver is bound to: memory that the GPU finds by bus address, pages of
  * VRAM that a job wrote, VRAM and queues after the driver was unbound, a sleep of the machine.
  */
+#include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/notifier.h>
 #include <linux/pm.h>
+#include <linux/scatterlist.h>
 #include <linux/string.h>
 #include <linux/suspend.h>
+#include <linux/virtio.h>
 #include <linux/virtio_config.h>
 #include "../drivers/vgpu/vgpu.h"
 #include "core/device.h"
@@ -216,12 +219,67 @@ static void vgpu_refuses_queues(struct kunit *test)
 	vgpu_bind(test, dev);
 }
 
+/* Sends the GPU a NOP through its control queue, and waits until the GPU has answered. */
+static void vgpu_nop(struct kunit *test, struct virtqueue *vq)
+{
+	struct virtio_pagoda_control *command = test_zalloc(test, sizeof(*command));
+	struct virtio_pagoda_answer *answer = test_zalloc(test, sizeof(*answer));
+	struct scatterlist out, in, *list[] = { &out, &in };
+	u32 size, tries = 5000;
+
+	command->type = cpu_to_le32(VIRTIO_PAGODA_CONTROL_NOP);
+	sg_init_one(&out, command, sizeof(*command));
+	sg_init_one(&in, answer, sizeof(*answer));
+	KUNIT_EXPECT_EQ(test, 0, virtqueue_add_sgs(vq, list, 1, 1, answer, GFP_KERNEL));
+	virtqueue_kick(vq);
+	while (!virtqueue_get_buf(vq, &size) && --tries)
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_GT(test, tries, 0);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_CONTROL_OK, le32_to_cpu(answer->status));
+}
+
+/*
+ * A driver without VIRTIO_RING_F_EVENT_IDX gets interrupts unless it sets the ring's flag that
+ * declines them.
+ */
+static void vgpu_declined_interrupts(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_vgpu *vgpu = uapi_vgpu(client);
+	atomic64_t *interrupts = &vgpu->queues[VIRTIO_PAGODA_QUEUE_CONTROL].interrupts;
+	/* Without a callback the virtio core sets the flag. */
+	struct virtqueue_info info = { .name = "test" };
+	struct device *dev = vgpu_unbind(client);
+	s64 before = atomic64_read(interrupts);
+	struct virtqueue *vq = NULL;
+	u32 tries = 5000;
+
+	__virtio_clear_bit(&vgpu->vdev, VIRTIO_RING_F_EVENT_IDX);
+	KUNIT_EXPECT_EQ(test, 0, virtio_find_vqs(&vgpu->vdev, 1, &vq, &info, NULL));
+	if (vq) {
+		virtio_device_ready(&vgpu->vdev);
+		/* The second answer comes when all is done for the first. */
+		vgpu_nop(test, vq);
+		vgpu_nop(test, vq);
+		KUNIT_EXPECT_EQ(test, before, atomic64_read(interrupts));
+		KUNIT_EXPECT_TRUE(test, virtqueue_enable_cb(vq));
+		vgpu_nop(test, vq);
+		while (atomic64_read(interrupts) == before && --tries)
+			fsleep(USEC_PER_MSEC);
+		KUNIT_EXPECT_GT(test, atomic64_read(interrupts), before);
+	}
+	virtio_reset_device(&vgpu->vdev);
+	vgpu->vdev.config->del_vqs(&vgpu->vdev);
+	vgpu_bind(test, dev);
+}
+
 static struct kunit_case vgpu_cases[] = {
 	KUNIT_CASE(vgpu_finds_memory),
 	KUNIT_CASE(vgpu_tracks_writes),
 	KUNIT_CASE(vgpu_forgets),
 	KUNIT_CASE(vgpu_sleeps),
 	KUNIT_CASE(vgpu_refuses_queues),
+	KUNIT_CASE(vgpu_declined_interrupts),
 	{}
 };
 
