@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The aperture segment: random allocations compared with the test's own map of the pages in use,
- * requests that fail, objects with and without an address, generations, evictions and bounces.
+ * requests that fail, objects with and without an address, generations, evictions and bounces; what
+ * clients and debugfs are told of the segment.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+#include <drm/drm_print.h>
 #include "rig/prove.h"
 #include "rig/vidmm_helpers.h"
 
@@ -394,6 +398,61 @@ static int aperture_test_init(struct kunit *test)
 	return kunit_add_action_or_reset(test, aperture_fixture_end, fix);
 }
 
+/* What a client is told of the segment: size, use and holes; and that the CPU reaches all of it. */
+static void aperture_reports(struct kunit *test)
+{
+	struct aperture_fixture *fix = test->priv;
+	const struct ttm_place middle = { .fpfn = 100, .lpfn = 105 };
+	struct drm_pagoda_segment_info info = {};
+
+	KUNIT_ASSERT_EQ(test, aperture_put(test, fix, 0, 5, 1, &middle), 0);
+	KUNIT_ASSERT_EQ(test, aperture_put(test, fix, 1, 9, 1, &anywhere), 0);
+	pagoda_aperture_report(fix->vidmm, &info);
+	KUNIT_EXPECT_EQ(test, info.flags,
+			DRM_PAGODA_SEGMENT_APERTURE_FLAG | DRM_PAGODA_SEGMENT_CPU_VISIBLE);
+	KUNIT_EXPECT_EQ(test, info.size, APERTURE * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.visible_size, APERTURE * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.usage, 14 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.visible_usage, 14 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.mapped, 5 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.largest_free, (APERTURE - 105) * PAGE_SIZE);
+	aperture_drop(fix, 0);
+	aperture_drop(fix, 1);
+}
+
+/* Expects debugfs to tell of so many pages and ranges, and of the generation given out last. */
+static void aperture_expect_text(struct kunit *test, u32 pages, u32 ranges, u32 generation)
+{
+	struct aperture_fixture *fix = test->priv;
+	char *text = kunit_kzalloc(test, SZ_4K, GFP_KERNEL);
+	struct drm_print_iterator iterator = { .data = text, .remain = SZ_4K - 1 };
+	struct drm_printer p = drm_coredump_printer(&iterator);
+	char line[64];
+
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	ttm_resource_manager_debug(&fix->vidmm->aperture->manager, &p);
+	snprintf(line, sizeof(line), "mapped: %u of %u pages in %u ranges\n", pages, APERTURE,
+		 ranges);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, line), "%s in %s", line, text);
+	snprintf(line, sizeof(line), "last generation: %u\n", generation);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, line), "%s in %s", line, text);
+}
+
+static void aperture_in_debugfs(struct kunit *test)
+{
+	struct aperture_fixture *fix = test->priv;
+
+	aperture_expect_text(test, 0, 0, 0);
+	KUNIT_ASSERT_EQ(test, aperture_put(test, fix, 0, 5, 1, &mapped), 0);
+	KUNIT_ASSERT_EQ(test, aperture_put(test, fix, 1, 7, 1, &mapped), 0);
+	KUNIT_ASSERT_EQ(test, aperture_put(test, fix, 2, 7, 1, &anywhere), 0);
+	aperture_expect_text(test, 12, 2, 2);
+	aperture_drop(fix, 0);
+	aperture_expect_text(test, 7, 1, 2);
+	aperture_drop(fix, 1);
+	aperture_drop(fix, 2);
+}
+
 static struct kunit_case aperture_cases[] = {
 	KUNIT_CASE_SLOW(aperture_random),
 	KUNIT_CASE(aperture_no_address),
@@ -405,6 +464,8 @@ static struct kunit_case aperture_cases[] = {
 	KUNIT_CASE(aperture_stopover),
 	KUNIT_CASE(aperture_no_memory),
 	KUNIT_CASE(aperture_taken_down),
+	KUNIT_CASE(aperture_reports),
+	KUNIT_CASE(aperture_in_debugfs),
 	{}
 };
 

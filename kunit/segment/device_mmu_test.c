@@ -217,6 +217,27 @@ static void mmu_exhausted(struct kunit *test)
 }
 
 /*
+ * An allocation with as many pages as the device has device addresses, of which page 0 is never
+ * given out, gets -ENOMEM, and no other allocation is swapped out for it.
+ */
+static void mmu_too_large(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, SMALL_MMU);
+	struct pagoda_bo *bo = mmu_bo(rig, 4, 0, 1);
+	struct pagoda_bo *large = pagoda_rig_bo(rig, SMALL_MMU, CPU, VRAM | APERTURE, 0);
+	u64 used;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(large));
+	mmu_settle(rig);
+	used = mmu_used(rig);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_system(large));
+	KUNIT_EXPECT_EQ(test, mmu_used(rig), used);
+	KUNIT_EXPECT_TRUE(test, ttm_tt_is_populated(bo->ttm.ttm));
+	pagoda_rig_close(large);
+	pagoda_rig_close(bo);
+}
+
+/*
  * For an allocation with NOTIFY_IOMMU_UNMAP, and for no other, a notice is sent behind the copy of
  * its content and before UNMAP_MMU.
  */
@@ -276,6 +297,39 @@ static void mmu_unmap_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, page_count(page), 1);
 	KUNIT_EXPECT_EQ(test, mmu_used(rig), used);
 	put_page(page);
+}
+
+/*
+ * An allocation that is swapped out while the device fails to unmap its pages gets other pages when
+ * it is used again; after a reset the pages that the device kept are freed, and no others.
+ */
+static void mmu_swap_unmap_fails(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	u64 used = mmu_used(rig);
+	struct pagoda_bo *bo = mmu_bo(rig, 5, CACHED, 3);
+	struct page *kept = bo->ttm.ttm->pages[4];
+
+	get_page(kept);
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = VIRTIO_PAGODA_OP_UNMAP_MMU,
+		.allocation = bo->id,
+		.times = 100,
+	};
+	KUNIT_ASSERT_EQ(test, 5, mmu_swap_out(rig));
+	rig->fail.times = 0;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	mmu_settle(rig);
+	KUNIT_EXPECT_EQ(test, page_count(kept), 2);
+	KUNIT_EXPECT_PTR_NE(test, bo->ttm.ttm->pages[4], kept);
+	KUNIT_EXPECT_EQ(test, mmu_used(rig), used + 10);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, page_count(kept), 1);
+	KUNIT_EXPECT_EQ(test, mmu_used(rig), used + 5);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 3));
+	put_page(kept);
+	pagoda_rig_close(bo);
 }
 
 /*
@@ -493,8 +547,10 @@ static struct kunit_case mmu_cases[] = {
 	KUNIT_CASE(mmu_swap),
 	KUNIT_CASE(mmu_contiguous),
 	KUNIT_CASE(mmu_exhausted),
+	KUNIT_CASE(mmu_too_large),
 	KUNIT_CASE(mmu_notice),
 	KUNIT_CASE(mmu_unmap_fails),
+	KUNIT_CASE(mmu_swap_unmap_fails),
 	KUNIT_CASE(mmu_unmap_own_fails),
 	KUNIT_CASE(mmu_unmap_is_repeated),
 	KUNIT_CASE(mmu_map_fails),

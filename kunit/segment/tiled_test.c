@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled allocations: conversions by moves, the limited number of ranges, failures, and accesses by
- * a debugger.
+ * Tiled allocations: conversions by moves, the limited number of ranges, failures, accesses by a
+ * debugger, and layouts that are refused.
  */
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
@@ -397,6 +397,51 @@ static void debugger_access(struct kunit *test)
 	}
 }
 
+/* ---- Layouts that are refused ------------------------------------------------ */
+
+/* Returns what pagoda_swizzle_validate() returns for an allocation on a device with @ranges. */
+static int layout_result(struct kunit *test, const struct pagoda_layout *layout, u64 size,
+			 u32 supported, u32 ranges)
+{
+	struct pagoda_device_info *info = test_zalloc(test, sizeof(*info));
+	struct pagoda_vidmm *vidmm = test_zalloc(test, sizeof(*vidmm));
+	const struct pagoda_bo_params params = {
+		.size = size,
+		.supported = supported,
+		.layout = *layout,
+	};
+	const char *why = NULL;
+	int ret;
+
+	info->swizzling_ranges = ranges;
+	vidmm->info = info;
+	ret = pagoda_swizzle_validate(vidmm, &params, &why);
+	KUNIT_EXPECT_TRUE(test, !ret || why);
+	return ret;
+}
+
+/*
+ * A layout is refused without tiling, for too few bytes, outside of VRAM, and by a device that has
+ * no tiling.
+ */
+static void layout_refused(struct kunit *test)
+{
+	static const struct pagoda_layout linear[] = {
+		{}, { .pitch = 1 }, { .height = 1 }, { .mips = 1 },
+	};
+	const struct pagoda_layout *tiled = &tiled_layouts[0];
+	u64 size = pagoda_layout_size(tiled);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(linear); i++)
+		KUNIT_EXPECT_EQ(test, i ? -EINVAL : 0,
+				layout_result(test, &linear[i], PAGE_SIZE, APERTURE, 0));
+	KUNIT_EXPECT_EQ(test, 0, layout_result(test, tiled, size, VRAM | APERTURE, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, layout_result(test, tiled, size - PAGE_SIZE, VRAM, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, layout_result(test, tiled, size, APERTURE, 1));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, layout_result(test, tiled, size, VRAM, 0));
+}
+
 static struct kunit_case tiled_cases[] = {
 	KUNIT_CASE_SLOW(tiled_conversions),
 	KUNIT_CASE(tiled_new_is_zero),
@@ -410,6 +455,7 @@ static struct kunit_case tiled_cases[] = {
 	KUNIT_CASE(failure_in),
 	KUNIT_CASE(failure_lost),
 	KUNIT_CASE(debugger_access),
+	KUNIT_CASE(layout_refused),
 	{}
 };
 

@@ -227,6 +227,31 @@ static void view_fence_dropped(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* A range has a reference to the fence of the last copy through its window, and to no other. */
+static void view_fence_replaced(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = tiled_shown(rig, &tiled_layouts[0], 7);
+	const struct pagoda_paging_op copy = { .operation = VIRTIO_PAGODA_OP_TRANSFER };
+	struct dma_fence *fences[2];
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, bo->tiling.range);
+	for (i = 0; i < ARRAY_SIZE(fences); i++) {
+		fences[i] = dma_fence_allocate_private_stub(ktime_get());
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, fences[i]);
+	}
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	for (i = 0; i < ARRAY_SIZE(fences); i++)
+		pagoda_swizzle_moved(bo, bo->ttm.resource, &copy, fences[i]);
+	dma_resv_unlock(bo->ttm.base.resv);
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&fences[0]->refcount));
+	KUNIT_EXPECT_EQ(test, 2, kref_read(&fences[1]->refcount));
+	for (i = 0; i < ARRAY_SIZE(fences); i++)
+		dma_fence_put(fences[i]);
+	pagoda_rig_close(bo);
+}
+
 /* A move within VRAM first writes the window back, or fails with -EBUSY if it must not wait. */
 static void view_moves_in_vram(struct kunit *test)
 {
@@ -337,6 +362,7 @@ static struct kunit_case tiled_view_cases[] = {
 	KUNIT_CASE(view_fence),
 	KUNIT_CASE(view_fence_waits),
 	KUNIT_CASE(view_fence_dropped),
+	KUNIT_CASE(view_fence_replaced),
 	KUNIT_CASE(view_moves_in_vram),
 	KUNIT_CASE(view_busy),
 	KUNIT_CASE(view_waits_for_a_range),

@@ -4,6 +4,9 @@
  * are chosen, zeros, the cursor, TTM's callbacks, the reserve.
  */
 #include <kunit/static_stub.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+#include <drm/drm_print.h>
 #include "rig/alloc.h"
 #include "rig/prove.h"
 #include "vram_helpers.h"
@@ -597,6 +600,66 @@ static void vram_no_window(struct kunit *test)
 	vram_drop_all(fix);
 }
 
+struct vram_visible {
+	struct pagoda_kunit_shape shape;
+	u32 flags;
+};
+
+static const struct vram_visible vram_visibles[] = {
+	{ { .vram = 64, .visible = 64 }, DRM_PAGODA_SEGMENT_CPU_VISIBLE },
+	{ { .vram = 64, .visible = 63 }, DRM_PAGODA_SEGMENT_CPU_PARTIAL },
+	{ { .vram = 64, .visible = 0 }, 0 },
+};
+
+static void vram_visible_name(const struct vram_visible *visible, char *name)
+{
+	vram_shape_name(&visible->shape, name);
+}
+
+KUNIT_ARRAY_PARAM(vram_visible, vram_visibles, vram_visible_name);
+
+/* The segment's flags say whether the CPU reaches all of VRAM, a part, or nothing. */
+static void vram_reports_visible(struct kunit *test)
+{
+	const struct vram_visible *visible = test->param_value;
+	struct vram_fixture *fix = vram_fixture(test, &visible->shape);
+	struct drm_pagoda_segment_info info = {};
+
+	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 64, &anywhere), 0);
+	pagoda_vram_report(fix->vidmm, &info);
+	KUNIT_EXPECT_EQ(test, info.flags, visible->flags);
+	KUNIT_EXPECT_EQ(test, info.size, 64 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.usage, 64 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.visible_size, visible->shape.visible * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.visible_usage, visible->shape.visible * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, info.largest_free, 0);
+	vram_drop_all(fix);
+}
+
+/* debugfs tells of the CPU-visible part, of free bytes, of holes and of the reserve. */
+static void vram_in_debugfs(struct kunit *test)
+{
+	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 16 };
+	static const struct ttm_place visible = { .lpfn = 16 };
+	static const char * const lines[] = {
+		"visible: 65536 bytes, 65536 in use\n",
+		"free: 196608 bytes, 0 known to be zero\n",
+		"holes: 1, largest 196608 bytes;",
+		"reserve: 0 bytes, 0 in use, placed 0, refused 0\n",
+	};
+	struct vram_fixture *fix = vram_fixture(test, &shape);
+	char *text = test_zalloc(test, SZ_4K);
+	struct drm_print_iterator iterator = { .data = text, .remain = SZ_4K - 1 };
+	struct drm_printer p = drm_coredump_printer(&iterator);
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 16, &visible), 0);
+	ttm_resource_manager_debug(&fix->vidmm->vram->manager, &p);
+	for (i = 0; i < ARRAY_SIZE(lines); i++)
+		KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, lines[i]), "%s in %s", lines[i], text);
+	vram_drop_all(fix);
+}
+
 /*
  * Blocks belong to a resource before TTM has set &ttm_resource.bo: until then pagoda_vram_owners()
  * returns -EBUSY for a range with such a block.
@@ -652,6 +715,8 @@ static struct kunit_case vram_cases[] = {
 	KUNIT_CASE(vram_reserve_is_apart),
 	KUNIT_CASE(vram_no_memory),
 	KUNIT_CASE(vram_no_window),
+	KUNIT_CASE_PARAM(vram_reports_visible, vram_visible_gen_params),
+	KUNIT_CASE(vram_in_debugfs),
 	KUNIT_CASE(vram_owners_of_new),
 	KUNIT_CASE(vram_taken_down),
 	{}

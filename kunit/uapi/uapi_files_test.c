@@ -95,16 +95,6 @@ static void files_inject_order(struct kunit *test)
 	uapi_close(client);
 }
 
-/* Returns the software GPU of the client's device; skips the test if that is another GPU. */
-static struct pagoda_vgpu *files_vgpu(struct uapi_client *client)
-{
-	struct device *parent = uapi_drm(client)->dev->parent;
-
-	if (!parent || strcmp(dev_name(parent), PAGODA_VGPU_NAME))
-		kunit_skip(client->test, "the first Pagoda device isn't the software GPU");
-	return dev_get_drvdata(parent);
-}
-
 /*
  * While the device hasn't begun with a reset or failure that was asked for, another one is refused
  * and doesn't replace the first.
@@ -112,7 +102,7 @@ static struct pagoda_vgpu *files_vgpu(struct uapi_client *client)
 static void files_inject_is_busy(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
-	struct pagoda_vgpu *vgpu = files_vgpu(client);
+	struct pagoda_vgpu *vgpu = uapi_vgpu(client);
 	/* A value that the device ignores: no thread of the device is woken for it here. */
 	const enum pagoda_vgpu_trouble first = PAGODA_VGPU_BREAKS + 1;
 
@@ -164,6 +154,28 @@ static void files_inject_hangs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 7, uapi_word(client, gpu->view + UAPI_DATA));
 	UAPI_ADD(gpu, NOP, nop, 0);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, uapi_submit(gpu, 2));
+	files_inject(client, "clear");
+	uapi_close(client);
+}
+
+/*
+ * The device completes a job after the next job: both have their effect and their fence values, and
+ * the driver doesn't reset the engine.
+ */
+static void files_inject_reorders(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_vgpu_queue *queue = &uapi_vgpu(client)->queues[VIRTIO_PAGODA_QUEUE_EXEC0];
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
+	u64 resets = atomic64_read(&queue->resets);
+
+	files_job(gpu, 1);
+	files_inject(client, "queue=exec0 action=reorder");
+	files_store(gpu, 7);
+	KUNIT_ASSERT_EQ(test, 0, uapi_submit(gpu, 2));
+	files_job(gpu, 3);
+	KUNIT_EXPECT_EQ(test, 7, uapi_word(client, gpu->view + UAPI_DATA));
+	KUNIT_EXPECT_EQ(test, resets, atomic64_read(&queue->resets));
 	files_inject(client, "clear");
 	uapi_close(client);
 }
@@ -364,6 +376,7 @@ static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_inject_is_busy),
 	KUNIT_CASE_SLOW(files_inject_drops),
 	KUNIT_CASE_SLOW(files_inject_hangs),
+	KUNIT_CASE(files_inject_reorders),
 	KUNIT_CASE(files_record),
 	KUNIT_CASE(files_journal),
 	KUNIT_CASE(files_journal_without_memory),

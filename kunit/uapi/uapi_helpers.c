@@ -2,6 +2,7 @@
 /* Clients that call the driver as user programs do; see uapi_helpers.h. */
 #include <linux/anon_inodes.h>
 #include <linux/cred.h>
+#include <linux/device.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -11,6 +12,7 @@
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_ioctl.h>
+#include "../drivers/vgpu/vgpu.h"
 #include "rig/command.h"
 #include "rig/map.h"
 #include "uapi_helpers.h"
@@ -85,6 +87,15 @@ void uapi_close(struct uapi_client *client)
 struct drm_device *uapi_drm(struct uapi_client *client)
 {
 	return client->file->minor->dev;
+}
+
+struct pagoda_vgpu *uapi_vgpu(struct uapi_client *client)
+{
+	struct device *parent = uapi_drm(client)->dev->parent;
+
+	if (!parent || strcmp(dev_name(parent), PAGODA_VGPU_NAME))
+		kunit_skip(client->test, "the first Pagoda device isn't the software GPU");
+	return dev_get_drvdata(parent);
 }
 
 /* ---- User memory ------------------------------------------------------------------------ */

@@ -14,6 +14,8 @@
 #include <drm/pagoda_drm.h>
 #include "rig/rig.h"
 
+struct pagoda_vgpu;
+
 /* Bytes of a client's user memory; UAPI_ARGS to UAPI_TEXT are offsets of its parts. */
 #define UAPI_BYTES	(8 * PAGE_SIZE)
 #define UAPI_ARGS	0u			/* argument of an ioctl */
@@ -74,10 +76,12 @@ struct uapi_gpu {
 /* Byte of the page of a struct uapi_gpu where the data begin; programs are in front of the data. */
 #define UAPI_DATA	2048u
 
-/* Returns a new client with user memory of its own; skips the test without a Pagoda device. */
+/* Returns a new client with user memory of its own; skips or fails the test without a device. */
 struct uapi_client *uapi_open(struct kunit *test);
 void uapi_close(struct uapi_client *client);
 struct drm_device *uapi_drm(struct uapi_client *client);
+/* Returns the software GPU of the client's device; skips the test if that is another GPU. */
+struct pagoda_vgpu *uapi_vgpu(struct uapi_client *client);
 
 /*
  * Copy to, or from, byte @at of the client's user memory. uapi_put() returns the user address to

@@ -100,6 +100,7 @@ unbound() {
 load_list /modules/deps.list || exit 1
 REFUSED="vram_mb=0 vram_mb=4294967295 visible=most aperture_mb=0 aperture_mb=4294967295
 	engines=0 engines=4294967295 invalid=1 invalid=0:0 invalid=0:4294967292 invalid=0:8,4:8 misconfigure=none
+	misconfigure=unknown:4096
 	pt_levels=1 pt_levels=3 pt_levels=7 dual_pte=2 cache_invalid=2 device_mmu=2 mmu_mb=0
 	mmu_mb=4294967295 ranges=65 range_mb=0 range_mb=4294967295 reset_vram=random preserve=some
 	misconfigure=vram_size:4096,pt_levels misconfigure=vram_size:0000000000000000000000000000000000000000000000000000004096"

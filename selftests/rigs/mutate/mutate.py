@@ -123,8 +123,7 @@ class Judge:
         """Five lists of cases, of a kernel each: the room's quick ones, first ones of others, the other quick ones, then what
         is slow.
         """
-        folder = {"paging/cpu": "paging", "vgpu": "virtio"}.get(draw.room_of(mutant.file)) or \
-            os.path.basename(draw.room_of(mutant.file))
+        folder = folder_of(mutant)
         cost = self.baseline.seconds
         cases = sorted((c for c in reached if c in self.number and c not in self.baseline.unsteady),
                        key=lambda c: (-self.kills[c.split(".")[0]] // 5, cost.get(c, 0)))
@@ -141,7 +140,8 @@ class Judge:
         """begun: the first stage has been without a verdict."""
         reached = self.baseline.reached.get(str(number), [])
         if set(reached) == {"boot"}:
-            reached = sorted(self.number, key=lambda c: self.baseline.seconds.get(c, 0))[:BOOT_CASES]
+            reached = sorted(self.number, key=lambda c: (self.folders.get(c.split(".")[0]) != folder_of(mutant),
+                                                         self.baseline.seconds.get(c, 0)))[:BOOT_CASES]
         trial = Trial(number, mutant, self.batches(mutant, reached))
         trial.at = STAGES[0] if begun else 0
         return trial
@@ -173,6 +173,12 @@ class Judge:
 
     def fails_again(self, number, case):
         return self.machine.run(number, [self.number[case]], self.baseline.seconds).case is not None
+
+
+def folder_of(mutant):
+    """Folder of kunit/ whose suites test the room: those of the module with the software GPU are uapi's."""
+    room = draw.room_of(mutant.file)
+    return {"paging/cpu": "paging", "vgpu": "uapi"}.get(room) or os.path.basename(room)
 
 
 def suite_folders():
