@@ -112,6 +112,36 @@ static void content_lost_in_vram(struct kunit *test)
 }
 
 /*
+ * When pagoda_lost_settle() returns 0, the device has replaced lost content in VRAM by zeros, so
+ * that the content can be read. If the zeros are lost, too, the call fails with -EIO.
+ */
+static void content_lost_settles(struct kunit *test)
+{
+	const struct pagoda_rig_options blind = { .no_window = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct dma_resv *resv = bo->ttm.base.resv;
+
+	pagoda_rig_write_vram(rig, bo, 1);
+	pagoda_rig_settle(rig);
+	pagoda_bo_mark_lost(bo);
+	dma_resv_lock(resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(bo));
+	KUNIT_EXPECT_TRUE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));
+	dma_resv_unlock(resv);
+	KUNIT_EXPECT_LT(test, 0u, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_settle(rig);
+	pagoda_bo_mark_lost(bo);
+	pagoda_rig_refuse_next(rig);
+	dma_resv_lock(resv, NULL);
+	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_settle(bo));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(bo));
+	dma_resv_unlock(resv);
+	pagoda_rig_close(bo);
+}
+
+/*
  * Access by a debugger reads and writes the right bytes of VRAM and no others, with and without a
  * CPU window.
  */
@@ -452,6 +482,7 @@ static void content_short_isnt_full(struct kunit *test)
 static struct kunit_case content_cases[] = {
 	KUNIT_CASE_PARAM(content_lost, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_lost_in_vram, pagoda_rig_modes),
+	KUNIT_CASE(content_lost_settles),
 	KUNIT_CASE(content_access),
 	KUNIT_CASE_PARAM(content_access_waits, pagoda_rig_modes),
 	KUNIT_CASE(content_replay),

@@ -487,8 +487,31 @@ static void victims_random(struct kunit *test)
 	submit_client_end(client);
 }
 
+/*
+ * All victims are tried once more if the claim refused some while others were evicted; and once
+ * without regard to dmem.low, if nothing else is left.
+ */
+static void victims_are_tried_again(struct kunit *test)
+{
+	struct pagoda_dmem_claim claim = { .refused = true, .hit_low = true, .taken = true };
+
+	KUNIT_EXPECT_TRUE(test, pagoda_dmem_claim_again(&claim));
+	KUNIT_EXPECT_FALSE(test, claim.low);
+	/* Another attempt, in which the claim refused none. */
+	KUNIT_EXPECT_FALSE(test, pagoda_dmem_claim_again(&claim));
+	KUNIT_EXPECT_FALSE(test, claim.low);
+	claim.refused = true;
+	claim.hit_low = true;
+	KUNIT_EXPECT_TRUE(test, pagoda_dmem_claim_again(&claim));
+	KUNIT_EXPECT_TRUE(test, claim.low);
+	claim.refused = true;
+	claim.hit_low = true;
+	KUNIT_EXPECT_FALSE(test, pagoda_dmem_claim_again(&claim));
+}
+
 static struct kunit_case victims_cases[] = {
 	KUNIT_CASE(victims_interrupted),
+	KUNIT_CASE(victims_are_tried_again),
 	KUNIT_CASE_PARAM(victims_cycle, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_held, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_kept, pagoda_rig_mmu_modes),
