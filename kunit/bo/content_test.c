@@ -11,6 +11,7 @@
 #include <drm/drm_gem.h>
 #include "debug/debug.h"
 #include "rig/rig.h"
+#include "ttm/work_helpers.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
@@ -138,6 +139,27 @@ static void content_lost_settles(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_settle(bo));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(bo));
 	dma_resv_unlock(resv);
+	pagoda_rig_close(bo);
+}
+
+/* Zeros replace lost content of system pages only after paging that may still write there. */
+static void content_lost_after_paging(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct other_work *work;
+
+	pagoda_rig_write_vram(rig, bo, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	pagoda_bo_mark_lost(bo);
+	work = other_work_add(test, bo, DMA_RESV_USAGE_KERNEL);
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	KUNIT_EXPECT_TRUE(test, work->awaited);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	other_work_put(work);
 	pagoda_rig_close(bo);
 }
 
@@ -483,6 +505,7 @@ static struct kunit_case content_cases[] = {
 	KUNIT_CASE_PARAM(content_lost, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_lost_in_vram, pagoda_rig_modes),
 	KUNIT_CASE(content_lost_settles),
+	KUNIT_CASE(content_lost_after_paging),
 	KUNIT_CASE(content_access),
 	KUNIT_CASE_PARAM(content_access_waits, pagoda_rig_modes),
 	KUNIT_CASE(content_replay),
