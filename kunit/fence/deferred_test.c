@@ -304,9 +304,10 @@ static const struct pagoda_deferred_ops restart_ops = {
 };
 
 /*
- * A run of the worker calls &pagoda_deferred_ops.make of a hurried queue once, however often that
- * returns -ERESTART; pagoda_deferred_settle() waits for the run in which the call succeeds. The
- * delays of the next item begin with the shortest one.
+ * While the item isn't ready, the worker isn't queued. A run of the worker calls
+ * &pagoda_deferred_ops.make of a hurried queue once, however often that returns -ERESTART;
+ * pagoda_deferred_settle() waits for the run in which the call succeeds. The delays of the next
+ * item begin with the shortest one.
  */
 static void deferred_restarts_slowly(struct kunit *test)
 {
@@ -318,6 +319,9 @@ static void deferred_restarts_slowly(struct kunit *test)
 	patience = world->queue.patience;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_deferred_prepare(&world->item, &world->nothing));
 	pagoda_deferred_add(&world->queue, &world->item);
+	flush_delayed_work(&world->queue.work);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&world->queue.work));
+	KUNIT_EXPECT_EQ(test, 0u, world->tries);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_deferred_settle(&world->queue));
 	pagoda_deferred_cancel(&world->queue, -ECANCELED);
 	KUNIT_EXPECT_EQ(test, RESTARTS + 1, world->tries);
