@@ -11,6 +11,7 @@
 #include <drm/drm_gem.h>
 #include "debug/debug.h"
 #include "rig/rig.h"
+#include "ttm/work_helpers.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
@@ -108,6 +109,57 @@ static void content_lost_in_vram(struct kunit *test)
 	dma_resv_unlock(bo->ttm.base.resv);
 	PAGODA_PROVES(C45);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_close(bo);
+}
+
+/*
+ * When pagoda_lost_settle() returns 0, the device has replaced lost content in VRAM by zeros, so
+ * that the content can be read. If the zeros are lost, too, the call fails with -EIO.
+ */
+static void content_lost_settles(struct kunit *test)
+{
+	const struct pagoda_rig_options blind = { .no_window = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct dma_resv *resv = bo->ttm.base.resv;
+
+	pagoda_rig_write_vram(rig, bo, 1);
+	pagoda_rig_settle(rig);
+	pagoda_bo_mark_lost(bo);
+	dma_resv_lock(resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(bo));
+	KUNIT_EXPECT_TRUE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));
+	dma_resv_unlock(resv);
+	KUNIT_EXPECT_LT(test, 0u, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_settle(rig);
+	pagoda_bo_mark_lost(bo);
+	pagoda_rig_refuse_next(rig);
+	dma_resv_lock(resv, NULL);
+	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_settle(bo));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(bo));
+	dma_resv_unlock(resv);
+	pagoda_rig_close(bo);
+}
+
+/* Zeros replace lost content of system pages only after paging that may still write there. */
+static void content_lost_after_paging(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct other_work *work;
+
+	pagoda_rig_write_vram(rig, bo, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	pagoda_bo_mark_lost(bo);
+	work = other_work_add(test, bo, DMA_RESV_USAGE_KERNEL);
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	KUNIT_EXPECT_TRUE(test, work->awaited);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	other_work_put(work);
 	pagoda_rig_close(bo);
 }
 
@@ -452,6 +504,8 @@ static void content_short_isnt_full(struct kunit *test)
 static struct kunit_case content_cases[] = {
 	KUNIT_CASE_PARAM(content_lost, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_lost_in_vram, pagoda_rig_modes),
+	KUNIT_CASE(content_lost_settles),
+	KUNIT_CASE(content_lost_after_paging),
 	KUNIT_CASE(content_access),
 	KUNIT_CASE_PARAM(content_access_waits, pagoda_rig_modes),
 	KUNIT_CASE(content_replay),

@@ -329,6 +329,27 @@ static void copy_is_freed_when_unlocked(struct kunit *test)
 	copy_end(&t);
 }
 
+/* A copy that is locked isn't tried again once the device goes, however late the next try was. */
+static void copy_in_use_is_forgotten(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	struct pagoda_copies *copies = t.rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = COPY_PAGES };
+	struct copy_holder holder;
+
+	copy_keep(&t);
+	copy_hold(&t, &holder);
+	copies->delay = 100 * LIMIT;
+	KUNIT_EXPECT_EQ(test, COPY_PAGES, copies->shrinker->scan_objects(copies->shrinker, &sc));
+	copies_await_delay(test, copies, HZ);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&copies->retry));
+	pagoda_copies_stop(t.rig->vidmm);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&copies->retry));
+	copy_let(&t, &holder);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&copies->retry));
+	copy_end(&t);
+}
+
 /*
  * An allocation that finds no pages gets those of a newer copy if TTM has freed the pages of the
  * oldest copy.
@@ -392,6 +413,7 @@ static struct kunit_case copy_free_cases[] = {
 	KUNIT_CASE(copy_in_use_holds_up_no_other),
 	KUNIT_CASE(copy_in_use_costs_little),
 	KUNIT_CASE(copy_is_freed_when_unlocked),
+	KUNIT_CASE(copy_in_use_is_forgotten),
 	KUNIT_CASE(copy_without_pages_gives_none),
 	KUNIT_CASE(copy_makes_way_for_tables),
 	{ }

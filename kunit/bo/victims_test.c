@@ -11,6 +11,7 @@
 #include "debug/debug.h"
 #include "queue/queue_helpers.h"
 #include "residency/offer_helpers.h"
+#include "ttm/work_helpers.h"
 
 #define HERE		SZ_4M
 #define PIECES		9	/* eight fill VRAM, fewer beside page tables */
@@ -487,8 +488,72 @@ static void victims_random(struct kunit *test)
 	submit_client_end(client);
 }
 
+/*
+ * For a contiguous allocation that needs all of VRAM, the allocation at the lowest address can't be
+ * evicted: the other one isn't evicted for nothing.
+ */
+static void victims_leave_no_window(struct kunit *test)
+{
+	const u32 pages = PAGODA_RIG_VRAM_PAGES, contiguous = DRM_PAGODA_ALLOCATION_CONTIGUOUS;
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *want = pagoda_rig_bo(rig, pages, CPU | contiguous, SUBMIT_VRAM, 0);
+	struct pagoda_bo *low = pagoda_rig_bo(rig, pages / 2, CPU, SUBMIT_VRAM, 0);
+	struct pagoda_bo *high = pagoda_rig_bo(rig, pages / 2, CPU, SUBMIT_VRAM, 0);
+	struct ttm_place places[4];
+	const struct ttm_placement placement = { .placement = places, .num_placement = 1 };
+	struct pagoda_operation op = {};
+	struct pagoda_placing placing = { .op = &op };
+	struct pagoda_dmem_claim claim = {};
+	struct other_work *work;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(low));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(high));
+	pagoda_rig_settle(rig);
+	if (low->ttm.resource->start > high->ttm.resource->start)
+		swap(low, high);
+	work = other_work_add(test, low, DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_lock(want->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 1u, pagoda_bo_placement_resident(want, places));
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_victims_place(want, &placement, &placing,
+							    pagoda_window_take, &claim));
+	pagoda_dmem_claim_end(&claim);
+	pagoda_vram_unclaim(rig->vidmm, &placing.claim);
+	dma_resv_unlock(want->ttm.base.resv);
+	KUNIT_EXPECT_TRUE(test, in_vram(low));
+	KUNIT_EXPECT_TRUE(test, in_vram(high));
+	dma_fence_signal(&work->base);
+	other_work_put(work);
+	pagoda_rig_close(want);
+	pagoda_rig_close(low);
+	pagoda_rig_close(high);
+}
+
+/*
+ * All victims are tried once more if the claim refused some while others were evicted; and once
+ * without regard to dmem.low, if nothing else is left.
+ */
+static void victims_are_tried_again(struct kunit *test)
+{
+	struct pagoda_dmem_claim claim = { .refused = true, .hit_low = true, .taken = true };
+
+	KUNIT_EXPECT_TRUE(test, pagoda_dmem_claim_again(&claim));
+	KUNIT_EXPECT_FALSE(test, claim.low);
+	/* Another attempt, in which the claim refused none. */
+	KUNIT_EXPECT_FALSE(test, pagoda_dmem_claim_again(&claim));
+	KUNIT_EXPECT_FALSE(test, claim.low);
+	claim.refused = true;
+	claim.hit_low = true;
+	KUNIT_EXPECT_TRUE(test, pagoda_dmem_claim_again(&claim));
+	KUNIT_EXPECT_TRUE(test, claim.low);
+	claim.refused = true;
+	claim.hit_low = true;
+	KUNIT_EXPECT_FALSE(test, pagoda_dmem_claim_again(&claim));
+}
+
 static struct kunit_case victims_cases[] = {
 	KUNIT_CASE(victims_interrupted),
+	KUNIT_CASE(victims_leave_no_window),
+	KUNIT_CASE(victims_are_tried_again),
 	KUNIT_CASE_PARAM(victims_cycle, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_held, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_kept, pagoda_rig_mmu_modes),

@@ -3,8 +3,8 @@
  * Tests of pagoda_deferred_settle() and pagoda_deferred_cancel() while another thread has the
  * queue's worker run again and again; of pagoda_deferred_settle() when its first two flushes
  * return at once, as while another thread is just queueing the worker; of a hurried queue whose
- * item has to be submitted again and again; and of a queue of a client that has too much paging in
- * flight.
+ * item has to be submitted again and again; of a queue of a client that has too much paging in
+ * flight; and of a value that was reached for a moment only.
  */
 #include <kunit/static_stub.h>
 #include <linux/completion.h>
@@ -304,21 +304,29 @@ static const struct pagoda_deferred_ops restart_ops = {
 };
 
 /*
- * A run of the worker calls &pagoda_deferred_ops.make of a hurried queue once, however often that
- * returns -ERESTART; pagoda_deferred_settle() waits for the run in which the call succeeds.
+ * While the item isn't ready, the worker isn't queued. A run of the worker calls
+ * &pagoda_deferred_ops.make of a hurried queue once, however often that returns -ERESTART;
+ * pagoda_deferred_settle() waits for the run in which the call succeeds. The delays of the next
+ * item begin with the shortest one.
  */
 static void deferred_restarts_slowly(struct kunit *test)
 {
 	struct restart_world *world = test_zalloc(test, sizeof(*world));
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	unsigned long patience;
 
 	pagoda_deferred_init(&world->queue, rig->vidmm, &rig->client->payer, &restart_ops, false);
+	patience = world->queue.patience;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_deferred_prepare(&world->item, &world->nothing));
 	pagoda_deferred_add(&world->queue, &world->item);
+	flush_delayed_work(&world->queue.work);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&world->queue.work));
+	KUNIT_EXPECT_EQ(test, 0u, world->tries);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_deferred_settle(&world->queue));
 	pagoda_deferred_cancel(&world->queue, -ECANCELED);
 	KUNIT_EXPECT_EQ(test, RESTARTS + 1, world->tries);
 	KUNIT_EXPECT_EQ(test, 0u, world->again);
+	KUNIT_EXPECT_EQ(test, patience, world->queue.patience);
 }
 
 /*
@@ -350,10 +358,37 @@ static void deferred_is_told(struct kunit *test)
 	pagoda_deferred_cancel(&world->queue, -ECANCELED);
 }
 
+/* A value that a fence reached and then lost, by a rewind, counts for work that waits for it. */
+static void deferred_value_counts(struct kunit *test)
+{
+	struct work_world *world = test_zalloc(test, sizeof(*world));
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_mfence_value entry = { .value = 1 };
+	struct pagoda_mfence_wait wait = {};
+	struct pagoda_sync sync = { .value = &wait };
+	struct pagoda_syncs syncs = { .list = &sync, .count = 1 };
+
+	entry.mfence = test_ok(test, pagoda_mfence_create(rig->vidmm, rig->client,
+							  DRM_PAGODA_FENCE_ALLOW_REWIND, 0));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_mfence_wait_init(&wait, entry.mfence, 1, NULL, NULL));
+	pagoda_deferred_init(&world->queue, rig->vidmm, &rig->client->payer, &work_ops, false);
+	pagoda_syncs_arm(&syncs, &world->queue);
+	KUNIT_EXPECT_FALSE(test, pagoda_syncs_look(&syncs));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_mfences_signal(rig->vidmm, &entry, 1));
+	entry.value = 0;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_mfences_signal(rig->vidmm, &entry, 1));
+	KUNIT_EXPECT_FALSE(test, pagoda_mfence_wait_is_over(&wait));
+	KUNIT_EXPECT_TRUE(test, pagoda_syncs_look(&syncs));
+	pagoda_mfence_wait_fini(&wait);
+	pagoda_deferred_cancel(&world->queue, -ECANCELED);
+	pagoda_mfence_put(entry.mfence);
+}
+
 static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_settles),
 	KUNIT_CASE(deferred_cancels),
 	KUNIT_CASE(deferred_is_told),
+	KUNIT_CASE(deferred_value_counts),
 	KUNIT_CASE(deferred_settles_unflushed),
 	KUNIT_CASE(deferred_settles_outdated),
 	KUNIT_CASE(deferred_settles_held_up),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What programs see of a monitored fence: a mapping that can only be read; and the error with which
- * waits for a fence with NO_MAX_ON_RESET end when the device is unplugged.
+ * What programs see of a monitored fence: a mapping that can only be read; what it shows, and the
+ * error with which waits for a fence with NO_MAX_ON_RESET end, when the device is unplugged; and
+ * that waits end with their client.
  */
 #include "rig/map.h"
 
@@ -76,9 +77,71 @@ static void fence_seen_ends_all_waits(struct kunit *test)
 	pagoda_mfence_put(stays);
 }
 
+/* Expects to read @value through a mapping at @at, and unmaps the fence. */
+static void seen_expect(struct pagoda_rig *rig, struct pagoda_mfence *mfence, unsigned long at,
+			u64 value)
+{
+	u64 seen = 0;
+
+	KUNIT_EXPECT_EQ(rig->test, 0, get_user(seen, (u64 __user *)at));
+	KUNIT_EXPECT_EQ(rig->test, value, seen);
+	rig_unmap(rig, pagoda_mfence_bo(mfence), at);
+}
+
+/*
+ * Once the device is gone, a mapping of a fence that was never held shows the first value if the
+ * fence was created with NO_MAX_ON_RESET, else the maximum value.
+ */
+static void fence_seen_has_a_last_value(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_mfence *max = seen_fence(rig, 0, 5);
+	struct pagoda_mfence *stays = seen_fence(rig, DRM_PAGODA_FENCE_NO_MAX_ON_RESET, 5);
+	unsigned long max_at = rig_map(rig, pagoda_mfence_bo(max), O_RDWR, PROT_READ);
+	unsigned long stays_at = rig_map(rig, pagoda_mfence_bo(stays), O_RDWR, PROT_READ);
+
+	KUNIT_ASSERT_TRUE(test, max_at && stays_at);
+	pagoda_rig_unplug(rig);
+	/* As drm_dev_unplug(), for a DRM device that isn't registered. */
+	WRITE_ONCE(rig->drm->unplugged, true);
+	PAGODA_PROVES(C184);
+	seen_expect(rig, max, max_at, U64_MAX);
+	seen_expect(rig, stays, stays_at, 5);
+	pagoda_mfence_put(max);
+	pagoda_mfence_put(stays);
+}
+
+/*
+ * When a client is closed, its groups of waits, for which no thread waits, are freed, and don't
+ * hold their fences any longer. These groups have no eventfd, which only user space can create.
+ */
+static void fence_seen_ends_with_client(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_mfence *first = seen_fence(rig, 0, 0), *second = seen_fence(rig, 0, 0);
+	const struct pagoda_mfence_value list[] = { { first, 1 }, { second, 1 } };
+	struct pagoda_mfence_group *group;
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		group = test_ok(test, pagoda_mfence_group_create(list, ARRAY_SIZE(list), i));
+		pagoda_mfence_group_notify(group, rig->client, NULL);
+	}
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&first->holds));
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&second->holds));
+	pagoda_mfence_client_close(rig->vidmm, rig->client);
+	KUNIT_EXPECT_TRUE(test, list_empty(&rig->client->groups));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&first->holds));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&second->holds));
+	pagoda_mfence_put(first);
+	pagoda_mfence_put(second);
+}
+
 static struct kunit_case fence_seen_cases[] = {
 	KUNIT_CASE(fence_seen_is_read_only),
 	KUNIT_CASE(fence_seen_ends_all_waits),
+	KUNIT_CASE(fence_seen_has_a_last_value),
+	KUNIT_CASE(fence_seen_ends_with_client),
 	{ }
 };
 

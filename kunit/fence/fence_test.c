@@ -87,6 +87,8 @@ static void fence_signalled_by_paging(struct kunit *test)
 	u32 notices;
 
 	KUNIT_EXPECT_EQ(test, 5ull, fence_value(mfence));
+	/* As cached as the mapping by which the driver stores values. */
+	KUNIT_EXPECT_EQ(test, ttm_cached, pagoda_mfence_bo(mfence)->ttm.ttm->caching);
 	KUNIT_EXPECT_EQ(test, -EINVAL, fence_promise_error(mfence, 5));
 	/* After its promise was taken back a value may be promised again. */
 	signal = test_ok(test, pagoda_mfence_promise(mfence, 1ull << 40));

@@ -3,6 +3,8 @@
  * Device-MMU mode: pages that the device reaches, when they are unmapped, and when they are freed;
  * also if the device fails at MAP_MMU or UNMAP_MMU, and before the rebuild after a reset.
  */
+#include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -542,6 +544,40 @@ static void mmu_is_not_set_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, submits, rig->fake->submits);
 }
 
+static struct pagoda_bo *mmu_forgotten;
+
+/*
+ * Stands in for pagoda_stream_is_behind(), once: from then on the stream counts as restarted since
+ * MAP_MMU of @mmu_forgotten.
+ */
+static bool mmu_forgets(struct pagoda_stream_txn *txn, enum pagoda_stream_edge edge,
+			struct dma_fence *fence)
+{
+	kunit_deactivate_static_stub(kunit_get_current_test(), pagoda_stream_is_behind);
+	pagoda_tt_of(mmu_forgotten->ttm.ttm)->restarts--;
+	return pagoda_stream_is_behind(txn, edge, fence);
+}
+
+/*
+ * The stream is restarted just before the transaction of a move out of system pages: these are
+ * mapped for the device again before the device copies from them.
+ */
+static void mmu_moves_after_a_restart(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	struct pagoda_bo *bo = mmu_bo(rig, 7, CACHED, 3);
+	u32 maps = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_MAP_MMU, bo->id);
+
+	mmu_forgotten = bo;
+	kunit_activate_static_stub(test, pagoda_stream_is_behind, mmu_forgets);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	mmu_settle(rig);
+	KUNIT_EXPECT_EQ(test, maps + 1, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_MAP_MMU, bo->id));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, bo->ttm.resource->mem_type);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 3));
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case mmu_cases[] = {
 	KUNIT_CASE(mmu_follows_pages),
 	KUNIT_CASE(mmu_swap),
@@ -556,6 +592,7 @@ static struct kunit_case mmu_cases[] = {
 	KUNIT_CASE(mmu_map_fails),
 	KUNIT_CASE(mmu_moves_before_the_rebuild),
 	KUNIT_CASE(mmu_moves_before_the_loss),
+	KUNIT_CASE(mmu_moves_after_a_restart),
 	KUNIT_CASE(mmu_is_not_set_up),
 	{}
 };

@@ -3,10 +3,13 @@
  * Tiled allocations: conversions by moves, the limited number of ranges, failures, accesses by a
  * debugger, and layouts that are refused.
  */
+#include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
 #include "debug/debug.h"
 #include "tiled_helpers.h"
+#include "vm/vm_helpers.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
@@ -281,6 +284,73 @@ static void ranges_lost_write_back(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Returns an allocation that is private to @vm and shown to the CPU in a range. */
+static struct pagoda_bo *ranges_private(struct pagoda_rig *rig, struct pagoda_vm *vm)
+{
+	const struct pagoda_bo_params params = {
+		.size = pagoda_layout_size(&tiled_layouts[0]),
+		.flags = CPU,
+		.supported = VRAM,
+		.layout = tiled_layouts[0],
+		.vm = vm,
+		.uses = &vm->uses,
+	};
+	struct pagoda_bo *bo = test_ok(rig->test, pagoda_bo_create(rig->vidmm, rig->client,
+								   &params));
+
+	KUNIT_ASSERT_EQ(rig->test, 0, tiled_to_vram(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_EQ(rig->test, 0, tiled_acquire(bo));
+	return bo;
+}
+
+/* Stands in for pagoda_queue_get(), once: there is no memory. */
+static struct pagoda_submission *ranges_get_none(struct pagoda_queue *queue,
+						 struct pagoda_line *line, u32 bytes,
+						 u32 priv_bytes)
+{
+	kunit_deactivate_static_stub(kunit_get_current_test(), pagoda_queue_get);
+	return ERR_PTR(-ENOMEM);
+}
+
+/* Calls pagoda_swizzle_use_private(), and expects that @ranges allocations have ranges then. */
+static int ranges_use_private(struct pagoda_rig *rig, struct pagoda_vm *vm,
+			      struct pagoda_bo * const bos[2], u32 ranges)
+{
+	int ret;
+
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	ret = pagoda_swizzle_use_private(rig->vidmm, vm);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	KUNIT_EXPECT_EQ(rig->test, ranges, !!bos[0]->tiling.range + !!bos[1]->tiling.range);
+	return ret;
+}
+
+/*
+ * The content of the first of two private allocations can't be written back and, without memory,
+ * can't be replaced by zeros either: the call fails, and leaves the second to the next call.
+ */
+static void ranges_private_fail(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_stream *stream = rig->vidmm->stream;
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bos[] = { ranges_private(rig, vm), ranges_private(rig, vm) };
+
+	pagoda_rig_settle(rig);
+	if (stream->reserve)
+		pagoda_submission_put(stream->reserve);
+	stream->reserve = NULL;
+	rig->fake->control_error = -EINVAL;
+	kunit_activate_static_stub(test, pagoda_queue_get, ranges_get_none);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, ranges_use_private(rig, vm, bos, 1));
+	rig->fake->control_error = 0;
+	KUNIT_EXPECT_EQ(test, 0, ranges_use_private(rig, vm, bos, 0));
+	pagoda_rig_close(bos[0]);
+	pagoda_rig_close(bos[1]);
+	vmt_drop(vm);
+}
+
 /* ---- Failures -------------------------------------------------------------------- */
 
 /* When the device refuses a copy out of a range, the CPU executor copies the window's bytes. */
@@ -451,6 +521,7 @@ static struct kunit_case tiled_cases[] = {
 	KUNIT_CASE(ranges_exhausted),
 	KUNIT_CASE(ranges_refused),
 	KUNIT_CASE(ranges_lost_write_back),
+	KUNIT_CASE(ranges_private_fail),
 	KUNIT_CASE(failure_out),
 	KUNIT_CASE(failure_in),
 	KUNIT_CASE(failure_lost),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU page faults on an allocation that another device's work uses: whether a fault waits for such
- * work, and which locks are held during the wait.
+ * CPU page faults, and accesses of a debugger, on an allocation that another device's work uses:
+ * whether they wait for such work, and which locks are held during the wait.
  */
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/sched/signal.h>
 #include "rig/map.h"
 #include "rig/rig.h"
 #include "prime_helpers.h"
@@ -164,6 +165,27 @@ static void fault_after_paging(struct kunit *test)
 	fault_end(&t);
 }
 
+/*
+ * A fault that is tried again waits itself for paging of the allocation, but not for work that may
+ * go on beside the CPU's access.
+ */
+static void fault_after_paging_only(struct kunit *test)
+{
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
+	struct other_work *paging, *work;
+
+	fault_place(&t, true);
+	paging = other_work_add(test, t.bo, DMA_RESV_USAGE_KERNEL);
+	work = other_work_add(test, t.bo, DMA_RESV_USAGE_READ);
+	KUNIT_EXPECT_TRUE(test, fault_call(&t, AGAIN) == VM_FAULT_NOPAGE);
+	KUNIT_EXPECT_TRUE(test, paging->awaited);
+	KUNIT_EXPECT_FALSE(test, work->awaited);
+	dma_fence_signal(&work->base);
+	other_work_put(paging);
+	other_work_put(work);
+	fault_end(&t);
+}
+
 /* An importer, whose device uses the memory until @work is done, unless @work is NULL. */
 struct fault_importer {
 	struct other_work *work;
@@ -216,12 +238,76 @@ static void fault_after_importer(struct kunit *test)
 	fault_end(&t);
 }
 
+/* Reads the first word as a debugger does. Returns the number of bytes or a negative errno. */
+static int fault_access(struct fault_test *t, u64 *word)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	int ret = -EFAULT;
+
+	mmap_read_lock(mm);
+	vma = find_vma(mm, t->at);
+	if (vma)
+		ret = vma->vm_ops->access(vma, t->at, word, sizeof(*word), 0);
+	mmap_read_unlock(mm);
+	return ret;
+}
+
+/*
+ * A debugger's access to VRAM that the CPU doesn't reach waits for work without the reservation,
+ * which other users of the allocation need.
+ */
+static void fault_access_after_work(struct kunit *test)
+{
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
+	struct other_work *work;
+	u64 before, word = 0;
+
+	fault_place(&t, false);
+	pagoda_rig_write(t.rig, t.bo, 1);
+	KUNIT_ASSERT_EQ(test, (int)sizeof(before), fault_access(&t, &before));
+	work = other_work_add(test, t.bo, DMA_RESV_USAGE_BOOKKEEP);
+	KUNIT_EXPECT_EQ(test, (int)sizeof(word), fault_access(&t, &word));
+	KUNIT_EXPECT_TRUE(test, work->awaited);
+	KUNIT_EXPECT_FALSE(test, work->under_resv);
+	KUNIT_EXPECT_EQ(test, before, word);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, 1));
+	other_work_put(work);
+	fault_end(&t);
+}
+
+/* A signal ends the wait of a debugger's access, which then has no effect. */
+static void fault_access_is_interrupted(struct kunit *test)
+{
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
+	struct other_work *work;
+	u64 word = 5;
+
+	fault_place(&t, false);
+	pagoda_rig_write(t.rig, t.bo, 1);
+	work = other_work_add(test, t.bo, DMA_RESV_USAGE_BOOKKEEP);
+	work->stays = true;
+	allow_signal(SIGINT);
+	send_sig(SIGINT, current, 1);
+	KUNIT_EXPECT_EQ(test, -ERESTARTSYS, fault_access(&t, &word));
+	disallow_signal(SIGINT);
+	KUNIT_EXPECT_TRUE(test, work->awaited);
+	KUNIT_EXPECT_FALSE(test, dma_resv_is_locked(work->resv));
+	KUNIT_EXPECT_EQ(test, 5ull, word);
+	dma_fence_signal(&work->base);
+	other_work_put(work);
+	fault_end(&t);
+}
+
 static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(fault_moves_after_work),
 	KUNIT_CASE(fault_fills_after_work),
 	KUNIT_CASE(fault_beside_work),
 	KUNIT_CASE(fault_after_paging),
+	KUNIT_CASE(fault_after_paging_only),
 	KUNIT_CASE(fault_after_importer),
+	KUNIT_CASE(fault_access_after_work),
+	KUNIT_CASE(fault_access_is_interrupted),
 	{}
 };
 

@@ -169,6 +169,40 @@ static void cpu_moves_after_importer(struct kunit *test)
 	wait_end(&t);
 }
 
+static u32 cpu_looks;
+
+/*
+ * Stands in for pagoda_stream_is_queued(): work gets a place of an engine after the first look at
+ * it.
+ */
+static bool cpu_work_gets_place(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+{
+	return !cpu_looks++;
+}
+
+/*
+ * The move fails because of work without a place of an engine, which an importer added when it was
+ * told, and which has got a place when the access looks for it: the access tries again.
+ */
+static void cpu_moves_at_second_try(struct kunit *test)
+{
+	struct wait_test t = wait_begin(test);
+	struct dma_buf_attachment *attach;
+
+	wait_importers_work = other_work_new(test, t.dma_buf->resv);
+	attach = test_ok(test, dma_buf_dynamic_attach(t.dma_buf, t.rig->info.dma_dev,
+						      &wait_importer_ops, &t));
+	cpu_looks = 0;
+	kunit_activate_static_stub(test, pagoda_stream_is_queued, cpu_work_gets_place);
+	KUNIT_EXPECT_EQ(test, 0, dma_buf_begin_cpu_access(t.dma_buf, DMA_FROM_DEVICE));
+	kunit_deactivate_static_stub(test, pagoda_stream_is_queued);
+	KUNIT_EXPECT_LT(test, 1u, cpu_looks);
+	wait_expect_moved(&t);
+	dma_buf_detach(t.dma_buf, attach);
+	wait_expect_awaited(&t, wait_importers_work, false);
+	wait_end(&t);
+}
+
 /* Attaches and maps, which an importer in the kernel does with the reservation held. */
 static int wait_import(void *arg)
 {
@@ -252,6 +286,7 @@ static struct kunit_case prime_wait_cases[] = {
 	KUNIT_CASE(cpu_after_queued_works),
 	KUNIT_CASE(cpu_after_works_with_place),
 	KUNIT_CASE(cpu_moves_after_importer),
+	KUNIT_CASE(cpu_moves_at_second_try),
 	KUNIT_CASE(import_beside_work),
 	KUNIT_CASE(import_ends_at_reset),
 	{}

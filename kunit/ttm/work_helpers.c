@@ -19,13 +19,19 @@ static bool work_awaited(struct dma_fence *fence)
 	work->awaited = true;
 	work->under_mmap_lock = current->mm && rwsem_is_locked(&current->mm->mmap_lock);
 	work->under_resv = dma_resv_is_locked(work->resv);
-	return false;
+	return work->stays;
+}
+
+static bool work_is_done(struct dma_fence *fence)
+{
+	return ++container_of(fence, struct other_work, base)->looks > OTHER_WORK_LOOKS;
 }
 
 static const struct dma_fence_ops work_ops = {
 	.get_driver_name = work_name,
 	.get_timeline_name = work_name,
 	.enable_signaling = work_awaited,
+	.signaled = work_is_done,
 };
 
 struct other_work *other_work_new(struct kunit *test, struct dma_resv *resv)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Another device's work that uses an allocation, and is done as soon as a thread waits for it. */
+/*
+ * Another device's work that uses an allocation. The work is done as soon as a thread waits for it,
+ * unless @stays is set; or after OTHER_WORK_LOOKS looks at the fence, so that a thread that looks
+ * again and again comes to an end.
+ */
 #ifndef PAGODA_KUNIT_WORK_HELPERS_H
 #define PAGODA_KUNIT_WORK_HELPERS_H
 
@@ -7,11 +11,15 @@
 #include <linux/dma-resv.h>
 #include "rig/rig.h"
 
+#define OTHER_WORK_LOOKS	1000u
+
 /**
  * struct other_work - Work of another device
  * @base: Fence of the work
  * @lock: The fence's lock
  * @resv: Reservation of the allocation
+ * @looks: Number of looks at @base by threads that want to know whether the work is done
+ * @stays: The work isn't done when a thread waits for it
  * @awaited: A thread has waited for the work
  * @under_mmap_lock: That thread, or another one, held mmap_lock of the thread's address space
  * @under_resv: That thread, or another one, held @resv
@@ -20,6 +28,8 @@ struct other_work {
 	struct dma_fence base;
 	spinlock_t lock;	/* the fence's lock */
 	struct dma_resv *resv;
+	u32 looks;
+	bool stays;
 	bool awaited;
 	bool under_mmap_lock;
 	bool under_resv;
