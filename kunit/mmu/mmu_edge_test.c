@@ -5,6 +5,7 @@
  * and copies of many tables; aborted and refused changes; parts of 2 MiB blocks.
  */
 #include <linux/dma-fence.h>
+#include <linux/err.h>
 #include "../drivers/pagoda/mmu/internal.h"
 #include "mmu/mmu.h"
 #include "paging/paging.h"
@@ -551,6 +552,24 @@ static void edge_abort(struct kunit *test)
 	mmu_rig_check(rig, 1, VA, SZ_2M);
 }
 
+/* There are no page tables for limits without 4 KiB pages or levels, or for an unknown mode. */
+static void edge_limits(struct kunit *test)
+{
+	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
+	struct pagoda_mmu_args args = rig->mmu->args;
+	struct pagoda_paging_limits limits = rig->limits;
+
+	args.limits = &limits;
+	limits.page_sizes &= ~SZ_4K;
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR_OR_ZERO(pagoda_mmu_create(&args)));
+	limits = rig->limits;
+	limits.pt_levels = 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR_OR_ZERO(pagoda_mmu_create(&args)));
+	limits = rig->limits;
+	args.mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL + 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR_OR_ZERO(pagoda_mmu_create(&args)));
+}
+
 static void edge_refusals(struct kunit *test)
 {
 	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
@@ -651,6 +670,33 @@ static void edge_part_of_a_block(struct kunit *test)
 	}
 }
 
+/*
+ * One change unmaps a page of a block that maps nothing yet, and then maps 64 KiB around that page:
+ * by one entry, because the unmap didn't put a table of 4 KiB entries into the block.
+ */
+static void edge_unmap_then_map(struct kunit *test)
+{
+	struct pagoda_map_extent extent;
+	struct pagoda_map maps[] = {
+		{ .va = VA + SZ_2M + SZ_4K, .size = SZ_4K },
+		map_of(&extent, VA + SZ_2M, VRAM, SZ_64K),
+	};
+	u64 entry, size;
+	u32 dual;
+
+	for (dual = 0; dual < 2; dual++) {
+		struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 3, dual, true);
+
+		/* Makes the level-1 table, in which the unmap looks for the block. */
+		map_vram(rig, VA, VRAM, SZ_4K);
+		KUNIT_ASSERT_EQ(test, 0, mmu_rig_change(rig, 1, maps, ARRAY_SIZE(maps)));
+		KUNIT_ASSERT_TRUE(test, pagoda_space_lookup(rig->spaces[1], maps[0].va, &entry,
+							    &size));
+		KUNIT_EXPECT_EQ(test, SZ_64K, size);
+		mmu_rig_check(rig, 1, VA, SZ_4M);
+	}
+}
+
 static struct kunit_case mmu_edge_cases[] = {
 	KUNIT_CASE(edge_order),
 	KUNIT_CASE(edge_dual_notes),
@@ -668,10 +714,12 @@ static struct kunit_case mmu_edge_cases[] = {
 	KUNIT_CASE(edge_long_copy),
 	KUNIT_CASE(edge_many_tables),
 	KUNIT_CASE(edge_abort),
+	KUNIT_CASE(edge_limits),
 	KUNIT_CASE(edge_refusals),
 	KUNIT_CASE(edge_reach),
 	KUNIT_CASE(edge_page_sizes),
 	KUNIT_CASE(edge_part_of_a_block),
+	KUNIT_CASE(edge_unmap_then_map),
 	{}
 };
 
