@@ -363,6 +363,47 @@ static void lock_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, state_try(s, &in));
 }
 
+/* Flips all bits of a byte of system memory in both machines. */
+static void state_flip(struct pagoda_state_world *s, u64 at)
+{
+	s->world->engine_system[at] ^= 0xff;
+	s->world->cpu_system[at] ^= 0xff;
+}
+
+/*
+ * A piece of a SPECIAL_LOCK_TRANSFER may end at any multiple of 4 bytes. A surface larger than the
+ * window of the range is refused.
+ */
+static void lock_size_test(struct kunit *test)
+{
+	struct pagoda_state_world *s = state_make(test);
+	const struct pagoda_layout *layout = &executor_state_layouts[1];
+	struct pagoda_paging_op in = executor_state_lock(layout, true, 1,
+							 VIRTIO_PAGODA_TRANSFER_START,
+							 state_list(s, 0, 10));
+	u32 i;
+
+	KUNIT_ASSERT_TRUE(test, state_try(s, &in));
+	for (i = 1; i < 4; i++) {
+		u64 end = 2 * PAGE - 4 * i;
+
+		in.transfer.size = end;
+		state_flip(s, end - 1);
+		state_flip(s, end);
+		KUNIT_EXPECT_TRUE(test, state_try(s, &in));
+		KUNIT_EXPECT_EQ(test, s->engine_ranges[1].window[end - 1],
+				s->world->engine_system[end - 1]);
+		KUNIT_EXPECT_NE(test, s->engine_ranges[1].window[end],
+				s->world->engine_system[end]);
+	}
+	s->world->engine.swizzling_bytes = 10 * PAGE - 1;
+	s->world->limits.swizzling_bytes = 10 * PAGE - 1;
+	KUNIT_EXPECT_FALSE(test, state_try(s, &in));
+	s->world->engine.swizzling_bytes++;
+	s->world->limits.swizzling_bytes++;
+	KUNIT_EXPECT_TRUE(test, state_try(s, &in));
+}
+
 /*
  * INIT_CONTEXT_RESOURCE initialises a save area in system memory or in VRAM, and is refused if the
  * save area's VRAM range or GPU virtual addresses are out of range.
@@ -508,6 +549,9 @@ static void notice_test(struct kunit *test)
 	};
 	KUNIT_EXPECT_TRUE(test, state_try(s, &op));
 	fences[1].current_value = pagoda_world_bus(4) + 4;
+	KUNIT_EXPECT_FALSE(test, state_try(s, &op));
+	fences[1].current_value = 0;
+	fences[1].monitored_value += 4;
 	KUNIT_EXPECT_FALSE(test, state_try(s, &op));
 }
 
@@ -660,6 +704,7 @@ static struct kunit_case executor_state_state_cases[] = {
 	KUNIT_CASE(swizzle_linear_test),
 	KUNIT_CASE(swizzle_stranger_test),
 	KUNIT_CASE(lock_test),
+	KUNIT_CASE(lock_size_test),
 	KUNIT_CASE(context_test),
 	KUNIT_CASE(update_context_test),
 	KUNIT_CASE(signal_virtual_test),

@@ -312,6 +312,12 @@ static void copy_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, a, (u8 *)a_after, PAGE);
 	PAGODA_PROVES(C108, C109);
 
+	/* An address space that doesn't exist: no range is copied. */
+	((struct virtio_pagoda_copy_page_table_entries *)t->world->data)->address_space =
+		cpu_to_le32(2);
+	KUNIT_EXPECT_EQ(test, pagoda_world_submit(t->world).error, -EINVAL);
+	KUNIT_EXPECT_MEMEQ(test, b, (u8 *)b_after, PAGE);
+
 	/* One range is unreachable: no range is copied. */
 	ranges[2].src_table = 70 * PAGE;
 	ranges[0].src_entry = 300;
@@ -320,7 +326,10 @@ static void copy_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, a, (u8 *)a_after, PAGE);
 }
 
-/* A range overwrites other entries of the leaf table that translates the next range's source. */
+/*
+ * A range overwrites other entries of the leaf table that translates the next range's source. That
+ * leaf table, in system memory, is also the source of the last range.
+ */
 static void copy_into_tables_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = table_world_make(test, false);
@@ -328,6 +337,7 @@ static void copy_into_tables_test(struct kunit *test)
 	struct pagoda_copy_range ranges[] = {
 		{ window, window + PAGE, 0, 0, 4 },
 		{ SZ_2M + 100 * PAGE, window, 0, 300, 4 },
+		{ window + PAGE, window, 0, 400, 4 },
 	};
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES,
@@ -342,6 +352,8 @@ static void copy_into_tables_test(struct kunit *test)
 			   t->world->exec.vram + 20 * PAGE, 32);
 	KUNIT_EXPECT_MEMEQ(test, t->world->exec.vram + 20 * PAGE + 300 * 8,
 			   t->world->exec.vram + 21 * PAGE, 32);
+	KUNIT_EXPECT_MEMEQ(test, t->world->exec.vram + 20 * PAGE + 400 * 8,
+			   t->world->exec.vram + 20 * PAGE, 32);
 }
 
 /*

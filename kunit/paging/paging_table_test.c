@@ -448,6 +448,54 @@ static void table_density_test(struct kunit *test)
 	}
 }
 
+/* Returns the bytes of an update of 3 + @run + @behind entries: only the @run are consecutive. */
+static u32 run_bytes(struct kunit *test, struct pagoda_guarded *guarded, u32 run, u32 behind)
+{
+	static const u64 pages[] = { 0x100, 0x104, 0x10c, 0x5000, 0x5003, 0x5009 };
+	struct pagoda_paging_limits limits = pagoda_test_limits(16);
+	struct pagoda_paging_cursor cursor = { };
+	u64 values[64];
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
+		.update_page_table = {
+			.mode = PAGODA_PHYSICAL,
+			.nr_entries = 3 + run + behind,
+			.table_entries = 512,
+			.table_segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.values = values,
+		},
+	};
+	u32 i;
+
+	for (i = 0; i < op.update_page_table.nr_entries; i++) {
+		u64 page = i < 3 ? pages[i] : i < 3 + run ? 0x1000 + i : pages[i - run];
+
+		values[i] = 1 | page << 12;
+	}
+	pagoda_guarded_fresh(guarded, PAGODA_BUFFER, PAGODA_PRIVATE);
+	KUNIT_ASSERT_EQ(test, pagoda_paging_build(&limits, &op, &cursor, &guarded->buf),
+			PAGODA_BUILD_SUCCESS);
+	return guarded->buf.write_offset;
+}
+
+/*
+ * Consecutive entries become a packet of their own, of 88 bytes, if that takes fewer bytes than
+ * their values: if entries follow, another packet's head of 80 bytes is needed for these.
+ */
+static void table_runs_test(struct kunit *test)
+{
+	struct pagoda_guarded guarded;
+	u32 run;
+
+	pagoda_guarded_init(test, &guarded, PAGODA_BUFFER, PAGODA_PRIVATE);
+	for (run = 3; run <= 40; run++) {
+		KUNIT_EXPECT_EQ_MSG(test, run_bytes(test, &guarded, run, 0),
+				    80 + 3 * 8 + min(run * 8, 88), "run of %u at the end", run);
+		KUNIT_EXPECT_EQ_MSG(test, run_bytes(test, &guarded, run, 3),
+				    80 + 6 * 8 + min(run * 8, 88 + 80), "run of %u", run);
+	}
+}
+
 /*
  * Encoding a valid entry and decoding the result keeps flags and address. An invalid entry is
  * encoded as 0, an entry with ZERO as VALID, ZERO and DriverProtection.
@@ -550,6 +598,7 @@ static struct kunit_case table_cases_list[] = {
 	KUNIT_CASE_PARAM(table_cost_test, pagoda_table_gen_params),
 	KUNIT_CASE_PARAM(table_cpu_test, pagoda_table_gen_params),
 	KUNIT_CASE(table_density_test),
+	KUNIT_CASE(table_runs_test),
 	KUNIT_CASE(pte_test),
 	KUNIT_CASE(copy_sizes_test),
 	{ }
