@@ -178,6 +178,8 @@ static void command_values_test(struct kunit *test)
 		command_store(fix, va + 44, 0x55667788, 0);
 		engine_snapshot(fix->mmu);
 		command_expect_done(fix, 7, "values");
+		/* Each value and each result of an addition counts. */
+		KUNIT_EXPECT_EQ(test, fix->run.bytes, 8 + 8 + 4 + (8 + 8) + (4 + 4) + 8 + 4);
 		command_expect_value(fix, va, 8, 0x024578abdf124577, "after both additions");
 		command_expect_value(fix, va + 8, 8, value, "before the first");
 		command_expect_value(fix, va + 16, 4, 0x124578ab, "before the second");

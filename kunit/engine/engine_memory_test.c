@@ -485,6 +485,11 @@ static void engine_init_test(struct kunit *test)
 	*engine = fix->engine;
 	engine->system_bits = 53;
 	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(engine));
+	engine->system_bits = 31;
+	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(engine));
+	*engine = fix->engine;
+	engine->max_runs = 1;
+	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(engine));
 	*engine = fix->engine;
 	engine->invalid = &outside;
 	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(engine));
