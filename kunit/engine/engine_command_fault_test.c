@@ -2,8 +2,12 @@
 /*
  * Commands with accesses that aren't allowed: where the engine stops, the fault that it reports,
  * and the bytes that were written until then. And commands that are fetched from pages of every
- * kind.
+ * kind, and from a page that is mapped anew while a job executes.
  */
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/sched/task.h>
+#include "rig/alloc.h"
 #include "engine_command_helpers.h"
 
 #define READS	VIRTIO_PAGODA_ACCESS_READ
@@ -248,12 +252,128 @@ static void fault_fetch_places_test(struct kunit *test)
 	}
 }
 
+/**
+ * struct fault_setter - A thread that sets the root of a job's address space again
+ * @fix: Engine, and the context of the job
+ * @ops: The engine's operations, but for system_span()
+ * @inner: The engine's own operations
+ * @task: The thread, woken by the first lookup of system memory
+ * @woken: @task was woken
+ * @done: The root is set
+ * @page: Entry of the page that the code's address leads to from the first wait of the job on
+ */
+struct fault_setter {
+	struct command_fixture *fix;
+	struct pagoda_engine_ops ops;
+	const struct pagoda_engine_ops *inner;
+	struct task_struct *task;
+	bool woken;
+	struct completion done;
+	u64 page;
+};
+
+static int fault_setter_run(void *data)
+{
+	struct fault_setter *setter = data;
+	struct engine_fixture *mmu = setter->fix->mmu;
+	const struct pagoda_engine_space root = mmu->spaces[COMMAND_SPACE];
+
+	KUNIT_EXPECT_EQ(setter->fix->test, VIRTIO_PAGODA_FAULT_NONE,
+			pagoda_engine_root_set(&mmu->engine, COMMAND_SPACE, root.segment,
+					       root.address, root.entries));
+	complete(&setter->done);
+	return 0;
+}
+
+/*
+ * Looks system memory up. The job's first lookup is that of its code: wakes the thread and goes on
+ * when the thread waits for the translation lock, which the job holds.
+ */
+static void *fault_setter_span(void *context, u64 bus, u64 want, u64 *got)
+{
+	struct command_fixture *fix = ((struct engine_fixture *)context)->priv;
+	struct fault_setter *setter = fix->test->priv;
+
+	if (!setter->woken) {
+		setter->woken = true;
+		wake_up_process(setter->task);
+		while (task_is_running(setter->task))
+			cond_resched();
+		KUNIT_EXPECT_FALSE(fix->test, completion_done(&setter->done));
+	}
+	return setter->inner->system_span(context, bus, want, got);
+}
+
+/*
+ * Called when the job waits, without the translation lock. Maps another page at the code's address,
+ * and ends the job's wait when the root is set.
+ */
+static void fault_setter_idle(struct command_fixture *fix)
+{
+	struct fault_setter *setter = fix->test->priv;
+
+	command_map(fix, fix->va + COMMAND_AT_SYSTEM, SZ_4K, setter->page);
+	if (!setter->woken || !wait_for_completion_timeout(&setter->done, 60 * HZ))
+		fix->stop = true;
+	*(__le64 *)command_memory(fix, fix->va + COMMAND_AT_VRAM) = cpu_to_le64(1);
+}
+
+static struct fault_setter *fault_setter_start(struct kunit *test)
+{
+	struct fault_setter *setter = test_zalloc(test, sizeof(*setter));
+	struct engine_fixture *mmu;
+
+	test->priv = setter;
+	setter->fix = command_fixture_init(test);
+	setter->fix->idle = fault_setter_idle;
+	setter->page = setter->fix->pages[COMMAND_AT_SYSTEM / MMU_PAGE + 1].entry;
+	init_completion(&setter->done);
+	mmu = setter->fix->mmu;
+	setter->inner = mmu->engine.ops;
+	setter->ops = *mmu->engine.ops;
+	setter->ops.system_span = fault_setter_span;
+	mmu->engine.ops = &setter->ops;
+	setter->task = kthread_create(fault_setter_run, setter, "pagoda-setter");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(setter->task));
+	get_task_struct(setter->task);
+	return setter;
+}
+
+/*
+ * After a root is set, a job fetches commands by the new translations, even if the job had looked
+ * up the memory of its code while the thread that sets the root waited for the translation lock.
+ */
+static void fault_fetch_root_test(struct kunit *test)
+{
+	struct fault_setter *setter = fault_setter_start(test);
+	struct command_fixture *fix = setter->fix;
+	u64 va = fix->va + COMMAND_AT_SYSTEM, flag = fix->va + COMMAND_AT_VRAM;
+	u32 size, page;
+
+	*(__le64 *)command_memory(fix, flag) = 0;
+	for (page = 0; page < 2; page++) {
+		fix->code_size = 0;
+		command_wait(fix, flag, 1);
+		command_store(fix, flag + 8, 7 + page, 0);
+		size = fix->code_size;
+		memcpy(command_memory(fix, va + page * MMU_PAGE), fix->mmu->vram, size);
+	}
+	fix->code_size = 0;
+	command_branch(fix, va, size);
+	command_expect_done(fix, 3, "code that was mapped anew");
+	KUNIT_EXPECT_EQ(test, 8, le32_to_cpu(*(__le32 *)command_memory(fix, flag + 8)));
+	/* The thread was woken and has ended. */
+	KUNIT_EXPECT_EQ(test, 0, kthread_stop(setter->task));
+	put_task_struct(setter->task);
+}
+
 static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(fault_copy_test),
 	KUNIT_CASE(fault_protection_test),
 	KUNIT_CASE(fault_array_test),
 	KUNIT_CASE(fault_fetch_test),
 	KUNIT_CASE(fault_fetch_places_test),
+	KUNIT_CASE(fault_fetch_root_test),
 	{}
 };
 
