@@ -649,10 +649,11 @@ static void mmu_free_behind_flush(struct kunit *test)
 	mmu_rig_expect(rig, 1, &nothing);
 	mmu_rig_check(rig, 1, VA, SZ_8K);
 	dma_fence_signal(fence);
-	dma_fence_put(fence);
 	/* Creating a table frees dropped tables whose fence has signalled. */
 	map_vram(rig, VA + SZ_1G, VRAM, SZ_8K);
 	mmu_rig_check(rig, 1, VA + SZ_1G, SZ_8K);
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&fence->refcount));
+	dma_fence_put(fence);
 }
 
 static void mmu_refusals(struct kunit *test)

@@ -459,6 +459,58 @@ static void update_modes_test(struct kunit *test)
 	PAGODA_PROVES(C86);
 }
 
+/* Builds an UPDATE_PAGE_TABLE of three entries with scattered addresses; returns the packet. */
+static struct virtio_pagoda_update_page_table *update_built(struct pagoda_table_world *t)
+{
+	static const u64 values[] = { TO_VRAM | 20 * PAGE, TO_VRAM | 22 * PAGE, TO_VRAM };
+	struct pagoda_paging_op op = executor_table_update(0, 20 * PAGE, 77, 3, values);
+	struct pagoda_paging_cursor cursor = { };
+
+	pagoda_world_fresh(t->world, PAGODA_WORLD_BUFFER);
+	KUNIT_ASSERT_EQ(t->world->test, pagoda_paging_build(&t->world->limits, &op, &cursor,
+							    &t->world->buf),
+			PAGODA_BUILD_SUCCESS);
+	return (void *)t->world->data;
+}
+
+/* Expects both machines to refuse the packet after the changes to p in the last arguments. */
+#define UPDATE_REFUSED(reason_name, ...) do { \
+	struct virtio_pagoda_update_page_table *p = update_built(t); \
+	\
+	__VA_ARGS__; \
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_##reason_name, \
+			pagoda_world_submit(t->world).reason); \
+} while (0)
+
+/* An UPDATE_PAGE_TABLE with a bad field is refused. */
+static void update_refused_test(struct kunit *test)
+{
+	struct pagoda_table_world *t = table_world_make(test, false);
+
+	update_built(t);
+	KUNIT_ASSERT_TRUE(test, pagoda_world_submit(t->world).good);
+	UPDATE_REFUSED(BAD_FLAGS, p->packet.flags = cpu_to_le16(1 << 15));
+	UPDATE_REFUSED(BAD_CONTEXT, p->address_space = cpu_to_le32(2));
+	UPDATE_REFUSED(BAD_FLAGS, p->mode = cpu_to_le32(VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL));
+	UPDATE_REFUSED(RESERVED, p->mode = cpu_to_le32(VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL));
+	UPDATE_REFUSED(BAD_SEGMENT,
+		       p->table_segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE));
+	UPDATE_REFUSED(MISALIGNED, p->table_address = cpu_to_le64(20 * PAGE + 8));
+	UPDATE_REFUSED(OUT_OF_RANGE, p->table_address = cpu_to_le64(PAGODA_WORLD_VRAM * PAGE));
+	UPDATE_REFUSED(OUT_OF_RANGE, p->level = cpu_to_le32(4));
+	UPDATE_REFUSED(BAD_FLAGS, p->level = cpu_to_le32(1),
+		       p->packet.flags = cpu_to_le16(VIRTIO_PAGODA_UPDATE_USE_64K));
+	UPDATE_REFUSED(RESERVED, p->level = cpu_to_le32(1), p->driver_protection = cpu_to_le64(1));
+	UPDATE_REFUSED(OUT_OF_RANGE, p->nr_entries = 0);
+	UPDATE_REFUSED(OUT_OF_RANGE, p->first_entry = cpu_to_le32(510));
+	UPDATE_REFUSED(BAD_LENGTH, p->nr_entries = cpu_to_le32(2));
+	UPDATE_REFUSED(BAD_LENGTH, p->increment = cpu_to_le32(PAGE));
+	UPDATE_REFUSED(MISALIGNED, p->increment = cpu_to_le32(8));
+	UPDATE_REFUSED(RESERVED, p->increment = cpu_to_le32(PAGE),
+		       p->packet.flags = cpu_to_le16(VIRTIO_PAGODA_UPDATE_REPEAT));
+	pagoda_world_compare(t->world);
+}
+
 /*
  * Returns a random entry, most often a valid one, of a leaf table for virtual page @v, or, in a
  * table of 64 KiB entries, for the @each pages from @v on.
@@ -709,6 +761,7 @@ static struct kunit_case executor_table_cases[] = {
 	KUNIT_CASE(copy_into_tables_test),
 	KUNIT_CASE(fill_own_table_test),
 	KUNIT_CASE(update_modes_test),
+	KUNIT_CASE(update_refused_test),
 	KUNIT_CASE(zero_marks_test),
 	KUNIT_CASE(dual_test),
 	KUNIT_CASE(flush_test),
