@@ -201,6 +201,41 @@ static void cost_of_few_entries(struct kunit *test)
 	}
 }
 
+/*
+ * To map, flush and unmap both scratch windows takes no more than pagoda_process_cost() announces,
+ * with scattered pages; for a single page the cost has no reserve in which a packet would fit.
+ */
+static void cost_of_windows(struct kunit *test)
+{
+	static const u32 sizes[] = { 1, 2, 511, 512, 513, 1025 };
+	struct mmu_variant variant = { VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, 4 };
+	dma_addr_t *pages = test_calloc(test, 1025, sizeof(*pages));
+	const struct pagoda_adl adl = { .nr_pages = 1025, .pages = pages };
+	struct pagoda_map map = { .kind = PAGODA_MAP_MEMORY, .adl = &adl };
+	struct pagoda_paging_cost cost;
+	struct mmu_rig *rig;
+	u32 i, window;
+	bool large;
+
+	for (i = 0; i < adl.nr_pages; i++)
+		pages[i] = MMU_RIG_DATA_BUS + (i ^ 1) * 2 * MMU_RIG_PAGE;
+	for (; variant.mode <= VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL; variant.mode++) {
+		rig = mmu_rig_make(test, &variant, 0x9a60da);
+		for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+			map.size = sizes[i] * MMU_RIG_PAGE;
+			cost = pagoda_process_cost(rig->mmu, map.size, PAGODA_PAGING_MIN_BUFFER);
+			mmu_rig_begin(rig);
+			for (window = 0; window < PAGODA_SCRATCH_COUNT; window++)
+				pagoda_process_map(rig->mmu, window, &map, &large, &rig->emit);
+			pagoda_process_flush(rig->mmu, &rig->emit);
+			pagoda_process_unmap(rig->mmu, &rig->emit);
+			KUNIT_EXPECT_LE_MSG(test, rig->encoded, cost.encoded, "%u pages", sizes[i]);
+			KUNIT_EXPECT_LE_MSG(test, rig->packets, cost.packets, "%u pages", sizes[i]);
+			mmu_rig_execute(rig);
+		}
+	}
+}
+
 static const struct mmu_variant variants[] = {
 #define MODES(levels, dual) \
 	{ VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, levels, dual, false }, \
@@ -299,6 +334,7 @@ static void cost_overrun_without_memory(struct kunit *test)
 static struct kunit_case cost_cases[] = {
 	KUNIT_CASE_PARAM(cost_of_tables, variants_gen_params),
 	KUNIT_CASE(cost_of_few_entries),
+	KUNIT_CASE(cost_of_windows),
 	KUNIT_CASE(cost_overrun),
 	KUNIT_CASE(cost_overrun_without_memory),
 	{}

@@ -45,6 +45,21 @@ static void print_golden_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, line, data, 19);
 }
 
+/* A flush of a range that ends before its start isn't printed as one of the whole space. */
+static void print_flush_test(struct kunit *test)
+{
+	const struct virtio_pagoda_flush_tlb flush = {
+		.packet.opcode = cpu_to_le16(VIRTIO_PAGODA_OP_FLUSH_TLB),
+		.packet.length = cpu_to_le32(sizeof(flush)),
+		.start = cpu_to_le64(0x1000),
+	};
+	char line[256];
+	struct pagoda_paging_text text = { .data = line, .size = sizeof(line) };
+
+	KUNIT_EXPECT_EQ(test, pagoda_paging_print(&flush, sizeof(flush), &text), 1);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(line, " [0x1000..0x0)\n"), "%s", line);
+}
+
 /* The first malformed packet ends the printing with the reason in the text and with -EINVAL. */
 static void print_malformed_test(struct kunit *test)
 {
@@ -202,6 +217,7 @@ static void print_ends_of_pieces(struct kunit *test)
 
 static struct kunit_case print_cases[] = {
 	KUNIT_CASE_PARAM(print_golden_test, pagoda_golden_gen_params),
+	KUNIT_CASE(print_flush_test),
 	KUNIT_CASE(print_malformed_test),
 	KUNIT_CASE(print_random_test),
 	KUNIT_CASE(walk_test),
