@@ -149,6 +149,11 @@ static void fault_array_test(struct kunit *test)
 	command_compute(fix, VIRTIO_PAGODA_COMPUTE_ADD, 4, read_only, a, a + 4, 0);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_READ_ONLY, read_only, WRITES, 0, "result");
 	fault_expect_changed(fix, to, 0, "result");
+	/* The memory for all but two of the elements is missing. */
+	command_compute(fix, VIRTIO_PAGODA_COMPUTE_XOR, 1ull << 61, hole - 8, hole - 8, hole - 8,
+			0);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, READS, 0, "in place");
+	fault_expect_changed(fix, hole - 8, 8, "in place");
 	command_reduce(fix, VIRTIO_PAGODA_REDUCE_SUM, 4096, hole - 4, to + 4, 0);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, READS, 0, "elements");
 	fault_expect_changed(fix, to, 0, "elements");

@@ -201,6 +201,26 @@ static void cost_of_few_entries(struct kunit *test)
 	}
 }
 
+/* A map of 1 GiB in large pages costs as much as one update of 512 entries, not 512 updates. */
+static void cost_of_large_entries(struct kunit *test)
+{
+	static const struct mmu_variant variant = { VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 4 };
+	const struct pagoda_map_extent extent = { VIRTIO_PAGODA_SEGMENT_VRAM, 0, SZ_1G };
+	const struct pagoda_map map = mmu_map_vram(&extent, SZ_1G);
+	const u64 values = VIRTIO_PAGODA_PT_ENTRIES * VIRTIO_PAGODA_PT_ENTRY_BYTES;
+	struct mmu_rig *rig = mmu_rig_make(test, &variant, 0x9a60da);
+	struct pagoda_pt_update *update;
+	struct pagoda_paging_cost cost;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_space_prepare(rig->spaces[1], &map, 1, &update));
+	cost = pagoda_pt_update_cost(update, SZ_64K);
+	pagoda_pt_update_abort(update);
+	KUNIT_EXPECT_GE(test, cost.encoded, values);
+	KUNIT_EXPECT_LT(test, cost.encoded, 3 * values);
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_change(rig, 1, &map, 1));
+	KUNIT_EXPECT_LE(test, rig->encoded, cost.encoded);
+}
+
 /*
  * To map, flush and unmap both scratch windows takes no more than pagoda_process_cost() announces,
  * with scattered pages; for a single page the cost has no reserve in which a packet would fit.
@@ -334,6 +354,7 @@ static void cost_overrun_without_memory(struct kunit *test)
 static struct kunit_case cost_cases[] = {
 	KUNIT_CASE_PARAM(cost_of_tables, variants_gen_params),
 	KUNIT_CASE(cost_of_few_entries),
+	KUNIT_CASE(cost_of_large_entries),
 	KUNIT_CASE(cost_of_windows),
 	KUNIT_CASE(cost_overrun),
 	KUNIT_CASE(cost_overrun_without_memory),

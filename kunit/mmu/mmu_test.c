@@ -222,6 +222,11 @@ static void mmu_flushes_invalid(struct kunit *test)
 	map_vram(rig, VA + SZ_8K, VRAM, SZ_8K);
 	KUNIT_EXPECT_EQ(test, 1, flushes(rig));
 	mmu_rig_check(rig, 1, VA, SZ_16K);
+	/* The entry of a table above maps 2 MiB, where there was neither table nor page. */
+	mmu_rig_check(rig, 1, VA + SZ_4M, SZ_8K);
+	map_vram(rig, VA + SZ_4M, VRAM, SZ_2M);
+	KUNIT_EXPECT_EQ(test, 1, flushes(rig));
+	mmu_rig_check(rig, 1, VA + SZ_4M, SZ_2M);
 }
 
 /* Returns the number of emitted updates of @space, and expects all of them to use @mode. */

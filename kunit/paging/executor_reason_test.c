@@ -206,6 +206,9 @@ static void reason_runs_test(struct kunit *test)
 		   runs[1].reserved = ONE);
 	REASON_MAP(UNREACHABLE, runs[1].address = cpu_to_le64(PAGE), p.pages[1] = NULL);
 	REASON_MAP(BAD_RUNS, p.map.nr_pages = cpu_to_le64(3));
+	REASON(MAP_APERTURE_SEGMENT2, map_aperture_segment, 0, BAD_RUNS,
+	       p.head.flags = cpu_to_le16(VIRTIO_PAGODA_MAP_CONTIGUOUS),
+	       p.map.segment = cpu_to_le32(NOWHERE));
 	REASON(UNMAP_APERTURE_SEGMENT, unmap_aperture_segment, 0, UNREACHABLE,
 	       p.unmap.segment = cpu_to_le32(APERTURE), p.unmap.nr_pages = cpu_to_le64(1));
 }
