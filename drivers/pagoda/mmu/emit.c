@@ -422,8 +422,7 @@ static void batch_done(struct pagoda_batch *batch)
 		list_for_each_entry_safe(table, next, &batch->work[level], work) {
 			list_del_init(&table->work);
 			table->has_window = false;
-			if (table->resident && !table->dropped)
-				table->initial = false;
+			table->initial = false;
 			table->whole = false;
 			for (w = 0; w < pagoda_table_nr_words(table); w++)
 				bitmap_zero(table->words[w].dirty, table->room);
