@@ -73,7 +73,8 @@ void pagoda_engine_cleaned(struct pagoda_engine *engine, const void *here, u64 s
  * of the byte's block of VIRTIO_PAGODA_DIRTY_BLOCK bytes was written. Reduces *@size to the number
  * of bytes from @here on for which the answer is the same. Only pages of the @whole bytes from
  * @start on count, which are the transfer's source around @here: other pages of the block may be
- * another allocation's. Memory outside of VRAM is always copied.
+ * another allocation's. Memory outside of VRAM is always copied. Writes are tracked: otherwise a
+ * transfer with DIRTY was refused.
  */
 bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, u64 *size,
 			    const u8 *start, u64 whole)
@@ -81,7 +82,7 @@ bool pagoda_engine_is_dirty(const struct pagoda_engine *engine, const u8 *here, 
 	u64 offset = here - engine->vram, first = start - engine->vram, end = first + whole, page;
 	u64 block = ALIGN_DOWN(offset, (u64)VIRTIO_PAGODA_DIRTY_BLOCK);
 
-	if (!here || offset >= engine->vram_size || !dirty_is_on(engine))
+	if (!here || offset >= engine->vram_size)
 		return true;
 	*size = min(*size, block + VIRTIO_PAGODA_DIRTY_BLOCK - offset);
 	end = min(end, block + VIRTIO_PAGODA_DIRTY_BLOCK);
