@@ -3,7 +3,9 @@
  * The write combiner: which writes of a queue it holds back from memory, after which events all of
  * these writes are in memory, and that nothing is written to their pages later.
  */
+#include <linux/kthread.h>
 #include <linux/random.h>
+#include <linux/sched/task.h>
 #include "vidmm/ttm/internal.h"
 #include "engine_command_helpers.h"
 #include "engine_helpers.h"
@@ -221,6 +223,36 @@ static void combine_ends_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pagoda_engine_holds_writes(&fix->engine, 0));
 	pagoda_engine_write_back(&fix->engine, 0);
 	KUNIT_EXPECT_TRUE(test, combine_is_late(fix));
+}
+
+static int combine_write_back_run(void *data)
+{
+	struct engine_fixture *fix = data;
+
+	pagoda_engine_write_back(&fix->engine, 0);
+	return 0;
+}
+
+/* While a thread changes translations, pagoda_engine_write_back() waits and writes nothing. */
+static void combine_write_back_test(struct kunit *test)
+{
+	struct engine_fixture *fix = combine_fixture(test);
+	struct task_struct *task;
+
+	task = kthread_create(combine_write_back_run, fix, "pagoda-combine");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	get_task_struct(task);
+	combine_copy_late(test, fix, "before a change of translations");
+	pagoda_shim_write_lock(&fix->engine.translation);
+	wake_up_process(task);
+	while (task_is_running(task))
+		cond_resched();
+	KUNIT_EXPECT_TRUE(test, combine_is_late(fix));
+	KUNIT_EXPECT_TRUE(test, pagoda_engine_holds_writes(&fix->engine, 0));
+	pagoda_shim_write_unlock(&fix->engine.translation);
+	KUNIT_EXPECT_EQ(test, 0, kthread_stop(task));
+	put_task_struct(task);
+	combine_expect_over(test, fix, "after a change of translations");
 }
 
 /*
@@ -611,6 +643,7 @@ static void combine_loads_test(struct kunit *test)
 static struct kunit_case combine_cases[] = {
 	KUNIT_CASE(combine_drains_test),
 	KUNIT_CASE(combine_ends_test),
+	KUNIT_CASE(combine_write_back_test),
 	KUNIT_CASE(combine_aperture_test),
 	KUNIT_CASE(combine_mixed_test),
 	KUNIT_CASE(combine_virtual_test),
