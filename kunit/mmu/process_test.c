@@ -145,6 +145,7 @@ static void process_rebuild(struct kunit *test)
 	/* State left by an operation that had mapped a window when memory was lost. */
 	process->area[PAGODA_AREA_SCRATCH].mapped = PAGE_SIZE;
 	process->flush_end = SZ_8M;
+	memset(process->values, 0x21, sizeof(process->values));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_process_rebuild(rig->vidmm->mmu));
 	KUNIT_EXPECT_EQ(test, process->area[PAGODA_AREA_SCRATCH].mapped, 0);
 	KUNIT_EXPECT_EQ(test, process->flush_end, 0);

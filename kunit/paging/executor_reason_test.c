@@ -160,6 +160,38 @@ static void reason_transfer_test(struct kunit *test)
 	       p.transfer.dst.segment = cpu_to_le32(VRAM));
 }
 
+/* CLEAN needs whole pages that are copied into VRAM, DIRTY a copy out of VRAM. */
+static void reason_tracking_test(struct kunit *test)
+{
+	struct pagoda_world *world = reason_world(test);
+	const __le16 clean = cpu_to_le16(VIRTIO_PAGODA_TRANSFER_CLEAN);
+	const __le16 dirty = cpu_to_le16(VIRTIO_PAGODA_TRANSFER_DIRTY);
+	const __le32 vram = cpu_to_le32(VRAM), aperture = cpu_to_le32(APERTURE);
+	const __le64 size = cpu_to_le64(PAGE), there = cpu_to_le64(8 * PAGE);
+	const struct pagoda_paging_op good = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.transfer = {
+			.size = PAGE, .flags = VIRTIO_PAGODA_TRANSFER_CLEAN,
+			.src = { .segment = VRAM }, .dst = { .segment = VRAM, .address = 8 * PAGE },
+		},
+	};
+
+	world->engine.dirty = test_zalloc(test, PAGODA_WORLD_VRAM);
+	world->engine.features |= 1ull << VIRTIO_PAGODA_F_DIRTY;
+	world->limits.features = world->engine.features;
+	pagoda_world_do(world, &good, PAGODA_WORLD_BUFFER);
+	REASON(TRANSFER, transfer, 0, BAD_FLAGS, p.head.flags = clean,
+	       p.transfer.size = cpu_to_le64(PAGE + 8), p.transfer.src.segment = vram,
+	       p.transfer.dst.segment = vram, p.transfer.dst.address = there);
+	REASON(TRANSFER, transfer, 0, BAD_FLAGS, p.head.flags = clean, p.transfer.size = size,
+	       p.transfer.src.segment = vram, p.transfer.dst.segment = aperture);
+	REASON(TRANSFER, transfer, 0, BAD_FLAGS, p.head.flags = dirty, p.transfer.size = size,
+	       p.transfer.src.segment = aperture, p.transfer.dst.segment = vram);
+	REASON(TRANSFER, transfer, 0, BAD_FLAGS, p.head.flags = clean | dirty,
+	       p.transfer.size = size, p.transfer.src.segment = vram,
+	       p.transfer.dst.segment = vram, p.transfer.dst.address = there);
+}
+
 /* Fills in a valid MAP_APERTURE_SEGMENT of two pages in two runs; sets *@runs to these runs. */
 static void reason_map(struct pagoda_world *world, struct reason_packet *p,
 		       struct virtio_pagoda_run **runs)
@@ -304,6 +336,7 @@ static struct kunit_case reason_cases[] = {
 	KUNIT_CASE(reason_head_test),
 	KUNIT_CASE(reason_memory_test),
 	KUNIT_CASE(reason_transfer_test),
+	KUNIT_CASE(reason_tracking_test),
 	KUNIT_CASE(reason_runs_test),
 	KUNIT_CASE(reason_notice_test),
 	KUNIT_CASE(reason_reach_test),
