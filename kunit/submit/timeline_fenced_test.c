@@ -457,10 +457,43 @@ static void timeline_fenced_share(struct kunit *test)
 	fenced_world_end(&w);
 }
 
+/*
+ * Allocations of other clients count in what a fenced job may hold: each that is in VRAM, the first
+ * that the job lists as well.
+ */
+static void timeline_fenced_of_others(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct pagoda_client *mine = w.rig->client, *other = pagoda_client_create(w.rig->vidmm);
+	struct submit_args args = { .fenced = true, .in = w.points };
+	struct pagoda_bo *code = w.client->code, *theirs;
+	u64 usage;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	w.rig->client = other;
+	theirs = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+	w.rig->client = mine;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(theirs));
+	drm_syncobj_replace_fence(args.in, w.gate);
+	/* The first allocation of a job is its code, of which a job without commands needs none. */
+	w.client->code = theirs;
+	KUNIT_EXPECT_EQ(test, 0, submit_empty(w.client, &args));
+	w.client->code = code;
+	usage = pagoda_budget_usage(&mine->budget, DRM_PAGODA_SEGMENT_GROUP_LOCAL) >> PAGE_SHIFT;
+	KUNIT_EXPECT_EQ(test, usage + PAGES,
+			pagoda_quota_count(mine->quota, PAGODA_LIMIT_FENCED_PAGES));
+	fenced_go(&w);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	pagoda_rig_close(theirs);
+	pagoda_client_put(other);
+	fenced_world_end(&w);
+}
+
 static struct kunit_case timeline_fenced_tests[] = {
 	KUNIT_CASE(timeline_fenced_stays),
 	KUNIT_CASE(timeline_places_and_fenced),
 	KUNIT_CASE(timeline_fenced_share),
+	KUNIT_CASE(timeline_fenced_of_others),
 	KUNIT_CASE(timeline_importer_waits),
 	KUNIT_CASE_PARAM(timeline_waits_for_own, fenced_ways_gen_params),
 	KUNIT_CASE_PARAM(timeline_late_fence, late_ways_gen_params),
