@@ -5,17 +5,20 @@
  * share a reservation, and that allocations are noted as resident in the last step only.
  */
 #include <kunit/static_stub.h>
+#include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
 #include "core/compat.h"
 #include "core/life.h"
 #include "queue/queue_helpers.h"
+#include "rig/spy.h"
 #include "offer_helpers.h"
 
 #define HERE	SZ_4M
 #define BOS	2u
 #define LATE	(HZ / 50 ?: 1)	/* jiffies until late_begin()'s fence signals */
 #define NUMBER	7u		/* of a queued job */
+#define AT_ONCE	(5 * HZ)
 
 static void late_make(struct pagoda_rig *rig, struct pagoda_bo **bos)
 {
@@ -104,6 +107,60 @@ static void late_awaits_work(struct kunit *test)
 		KUNIT_EXPECT_TRUE_MSG(test, late_end(&signal), "allocation %u", i);
 	}
 	close_all(bos, BOS);
+}
+
+static int late_set_priority(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	const u32 low = DRM_PAGODA_RESIDENCY_LOW;
+
+	return pagoda_set_priority(rig->vidmm, &bo, &low, 1);
+}
+
+/* A call for an allocation whose reservation another thread holds. */
+struct late_call {
+	struct pagoda_rig *rig;
+	struct pagoda_bo *bo;
+	int (*call)(struct pagoda_rig *rig, struct pagoda_bo *bo);
+	int ret;
+};
+
+/* Makes the call in a thread that has got a signal. */
+static int late_run(void *arg)
+{
+	struct late_call *call = arg;
+
+	allow_signal(SIGINT);
+	send_sig(SIGINT, current, 1);
+	call->ret = call->call(call->rig, call->bo);
+	flush_signals(current);
+	disallow_signal(SIGINT);
+	return 0;
+}
+
+/* A signal ends the wait for the reservation of an allocation in the list. */
+static void late_interrupted(struct kunit *test)
+{
+	static int (* const calls[])(struct pagoda_rig *rig, struct pagoda_bo *bo) = {
+		make_resident, evict, late_set_priority,
+	};
+	struct pagoda_rig *rig = submit_rig(test);
+	struct pagoda_bo *bo = piece(rig, CPU, SUBMIT_VRAM, 1);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(calls); i++) {
+		struct late_call call = { .rig = rig, .bo = bo, .call = calls[i] };
+		struct pagoda_worker worker = { .run = late_run, .arg = &call };
+
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		pagoda_worker_start(test, &worker);
+		KUNIT_EXPECT_TRUE_MSG(test, pagoda_worker_is_done(&worker, AT_ONCE), "call %u", i);
+		dma_resv_unlock(bo->ttm.base.resv);
+		pagoda_worker_end(test, &worker);
+		KUNIT_EXPECT_EQ_MSG(test, -EINTR, call.ret, "call %u", i);
+	}
+	KUNIT_EXPECT_TRUE(test, in_vram(bo));
+	KUNIT_EXPECT_NE(test, (u32)DRM_PAGODA_RESIDENCY_LOW, bo->wish.priority);
+	pagoda_rig_close(bo);
 }
 
 /* ---- Moves that have to wait ---------------------------------------------------------- */
@@ -292,6 +349,7 @@ static void late_needed_by_queued(struct kunit *test)
 static struct kunit_case late_cases[] = {
 	KUNIT_CASE(late_waits_for_others),
 	KUNIT_CASE(late_awaits_work),
+	KUNIT_CASE(late_interrupted),
 	KUNIT_CASE(late_stays_usable),
 	KUNIT_CASE(late_evicts_again),
 	KUNIT_CASE(late_private_list),

@@ -7,6 +7,7 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-fence-chain.h>
 #include <linux/iosys-map.h>
+#include <linux/delay.h>
 #include <drm/drm_syncobj.h>
 #include "queue/queue_helpers.h"
 #include "rig/spy.h"
@@ -375,6 +376,49 @@ static void timeline_late_fence(struct kunit *test)
 	fenced_world_end(&w);
 }
 
+/* Returns whether the queue of the client's context waits for the fence, within five seconds. */
+static bool fenced_awaits(struct submit_client *client, struct dma_fence *fence)
+{
+	unsigned long end = jiffies + AT_ONCE;
+
+	while (READ_ONCE(client->context->deferred.fence) != fence)
+		if (fsleep(USEC_PER_MSEC), time_after(jiffies, end))
+			return false;
+	return true;
+}
+
+/*
+ * A queued job that can't be made before another device's fence has signalled keeps the fence until
+ * its context is destroyed, and no longer.
+ */
+static void timeline_late_fence_given_up(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct submit_client *client = submit_client(w.rig, 1);
+	const struct submit_args args = {
+		.bos = { w.wanted }, .nr_bos = 1, .in = w.points, .in_point = 1,
+	};
+	struct dma_fence *late = pagoda_test_fence(test);
+	u32 refs;
+
+	fenced_go(&w);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	pagoda_rig_add_fence(test, w.wanted->ttm.base.resv, late, DMA_RESV_USAGE_BOOKKEEP);
+	refs = kref_read(&late->refcount);
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, &args));
+	submit_signal(client, w.points, 1);
+	KUNIT_EXPECT_TRUE(test, fenced_awaits(client, late));
+	KUNIT_EXPECT_LT(test, refs, kref_read(&late->refcount));
+	pagoda_context_destroy(client->context);
+	client->context = NULL;
+	KUNIT_EXPECT_NE(test, 0, submit_wait(client));
+	submit_client_end(client);
+	KUNIT_EXPECT_EQ(test, refs, kref_read(&late->refcount));
+	dma_fence_signal(late);
+	dma_fence_put(late);
+	fenced_world_end(&w);
+}
+
 static int fenced_export(void *arg)
 {
 	struct dma_buf *exported = arg;
@@ -497,6 +541,7 @@ static struct kunit_case timeline_fenced_tests[] = {
 	KUNIT_CASE(timeline_importer_waits),
 	KUNIT_CASE_PARAM(timeline_waits_for_own, fenced_ways_gen_params),
 	KUNIT_CASE_PARAM(timeline_late_fence, late_ways_gen_params),
+	KUNIT_CASE(timeline_late_fence_given_up),
 	{}
 };
 
