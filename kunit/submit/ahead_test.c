@@ -401,11 +401,12 @@ static void ahead_passes_over_used(struct kunit *test)
 		bos[i] = ahead_piece(w->rig, SUBMIT_VRAM, i);
 	make_busy(w->rig, bos[0], fence);
 	ahead_job(w->client, bos, 2);
-	/* Don't wait for the work item, which might wait for the fence. */
-	for (i = 0; i < ROUNDS && !in_vram(bos[1]); i++)
+	flush_delayed_work(&w->client->context->deferred.work);
+	/* Don't flush the other work item, which might wait for the fence. */
+	for (i = 0; i < ROUNDS && !READ_ONCE(bos[1]->choice.in_vram); i++)
 		fsleep(USEC_PER_MSEC);
-	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]));
-	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(bos[1]->choice.in_vram));
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(bos[0]->choice.in_vram));
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
 	pagoda_rig_hold(w->rig, 0, false);

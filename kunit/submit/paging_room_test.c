@@ -238,10 +238,10 @@ static void paging_must_succeed_beside_pins(struct kunit *test)
 	prime_detach(dma_buf, attach);
 	prime_put(dma_buf);
 	pagoda_rig_close(pinned);
+	prime_settle(t.rig);
 	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, args.value));
 	KUNIT_EXPECT_EQ(test, 1u, pagoda_require_count(t.rig->client, wanted));
 	KUNIT_EXPECT_EQ(test, 0, t.rig->client->error);
-	pagoda_client_drop_lists(t.rig->client);
 	pagoda_rig_close(wanted);
 	paging_end(&t);
 }

