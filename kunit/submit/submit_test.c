@@ -676,8 +676,8 @@ static int submit_collects_one(struct pagoda_rebind *rebind, struct drm_gpuvm_bo
 }
 
 /*
- * SUBMIT fails if there is no memory to make the mappings of any of its allocations valid, whichever
- * allocation of the list that is.
+ * SUBMIT fails if there is no memory to make mappings of a listed allocation valid, be it the first
+ * or the last one.
  */
 static void submit_needs_all_mappings(struct kunit *test)
 {
