@@ -558,6 +558,7 @@ static struct kunit_case victims_cases[] = {
 	KUNIT_CASE_PARAM(victims_held, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_kept, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_dead, pagoda_rig_mmu_modes),
+	KUNIT_CASE(victims_freed),
 	KUNIT_CASE_PARAM(victims_private, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_trim, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_random, pagoda_rig_mmu_modes),

@@ -15,9 +15,10 @@
 #include "rig/vidmm_helpers.h"
 #include "uapi/args.h"
 
-#define LOCAL	DRM_PAGODA_SEGMENT_GROUP_LOCAL
-#define BYTES	((u64)PIECE << PAGE_SHIFT)
-#define EARS	3u
+#define LOCAL		((u32)DRM_PAGODA_SEGMENT_GROUP_LOCAL)
+#define NON_LOCAL	((u32)DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL)
+#define BYTES		((u64)PIECE << PAGE_SHIFT)
+#define EARS		3u
 
 /* Two listeners of the rig's client, and one of another client. */
 struct events_test {
@@ -369,6 +370,34 @@ static void events_between_peek_and_consume(struct kunit *test)
 	events_end(&t);
 }
 
+/* Events of one type but of different segment groups are counted and read apart. */
+static void events_of_each_group(struct kunit *test)
+{
+	struct events_test t = events_make(test);
+	struct pagoda_ears *ears = &t.rig->client->ears;
+	struct drm_pagoda_event news[8];
+
+	events_expect_silence(&t);
+	pagoda_ears_evicted(ears, NON_LOCAL, BYTES);
+	KUNIT_ASSERT_EQ(test, 1, events_read(&t, 0, news, ARRAY_SIZE(news)));
+	KUNIT_EXPECT_EQ(test, NON_LOCAL, news[0].group);
+	KUNIT_EXPECT_EQ(test, 1ull, (u64)news[0].count);
+	KUNIT_EXPECT_EQ(test, BYTES, (u64)news[0].value);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, events_read(&t, 0, news, ARRAY_SIZE(news)));
+	pagoda_ears_evicted(ears, LOCAL, 3 * BYTES);
+	/* A reader with room for one event leaves that of the other group. */
+	KUNIT_ASSERT_EQ(test, 1, events_read(&t, 1, news, 1));
+	KUNIT_EXPECT_EQ(test, LOCAL, news[0].group);
+	KUNIT_EXPECT_EQ(test, 3 * BYTES, (u64)news[0].value);
+	KUNIT_ASSERT_EQ(test, 1, events_read(&t, 1, news, ARRAY_SIZE(news)));
+	KUNIT_EXPECT_EQ(test, NON_LOCAL, news[0].group);
+	KUNIT_EXPECT_EQ(test, BYTES, (u64)news[0].value);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, events_read(&t, 1, news, ARRAY_SIZE(news)));
+	events_expect(&t, 0, DRM_PAGODA_EVENT_EVICTED, 1, 3 * BYTES);
+	events_expect_silence(&t);
+	events_end(&t);
+}
+
 /* ---- How often budgets are reported --------------------------------------------------- */
 
 #define CROWD		16u
@@ -649,6 +678,7 @@ static struct kunit_case events_cases[] = {
 	KUNIT_CASE(events_trim_again),
 	KUNIT_CASE(events_trim_says_excess),
 	KUNIT_CASE(events_between_peek_and_consume),
+	KUNIT_CASE(events_of_each_group),
 	KUNIT_CASE(events_stand_still),
 	KUNIT_CASE(events_are_few),
 	KUNIT_CASE(events_end_with_the_client),

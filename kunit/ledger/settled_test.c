@@ -169,6 +169,36 @@ static void settled_with_addresses(struct kunit *test)
 	vmt_drop(vm);
 }
 
+/*
+ * An allocation isn't settled while addresses of another client's VM are invalid, although
+ * MAKE_RESIDENT of a client without such addresses has nothing to do.
+ */
+static void settled_with_others_addresses(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct pagoda_client *owner = rig->client, *other = pagoda_client_create(rig->vidmm);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PIECE, CPU, SUBMIT_VRAM, 0);
+	struct pagoda_vm *vm;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	rig->client = other;
+	vm = vmt_make(rig);
+	rig->client = owner;
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, bo->ttm.base.size, 0));
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bo));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_TRUE(test, settled_is_made(rig, bo));
+	KUNIT_EXPECT_FALSE(test, settled_is(rig, bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(vm));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_TRUE(test, settled_is_made(rig, bo));
+	KUNIT_EXPECT_TRUE(test, settled_is(rig, bo));
+	pagoda_vm_forget(vm, bo);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+	pagoda_client_put(other);
+}
+
 /* ---- Lists ---------------------------------------------------------------------------- */
 
 /*
@@ -357,6 +387,7 @@ static struct kunit_case settled_cases[] = {
 	KUNIT_CASE_PARAM(settled_by_a_call, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(settled_until, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(settled_with_addresses, pagoda_rig_modes),
+	KUNIT_CASE(settled_with_others_addresses),
 	KUNIT_CASE_PARAM(settled_lists, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(settled_for_others, pagoda_rig_mmu_modes),
 	PAGODA_CASE_PARAM_SLOW(settled_random, pagoda_rig_modes),

@@ -395,6 +395,43 @@ static void resident_made_elsewhere(struct kunit *test)
 	resident_model_end(&m);
 }
 
+static bool resident_is_placed(struct pagoda_bo *bo)
+{
+	bool placed;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	placed = pagoda_residency_is_placed(bo);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return placed;
+}
+
+/*
+ * The GPU can use an allocation in VRAM, and in scattered pages of the aperture unless the
+ * allocation is accessed physically: then it needs an address there.
+ */
+static void resident_where_usable(struct kunit *test)
+{
+	static const u32 flags[] = { 0, DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY };
+	struct pagoda_rig *rig = submit_rig(test);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		struct pagoda_bo *bo = pagoda_rig_bo(rig, 1, flags[i],
+						     SUBMIT_VRAM | SUBMIT_APERTURE, 0);
+
+		KUNIT_EXPECT_FALSE(test, resident_is_placed(bo));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+		KUNIT_EXPECT_EQ(test, !flags[i], resident_is_placed(bo));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+		KUNIT_EXPECT_TRUE(test, resident_is_placed(bo));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+		KUNIT_EXPECT_TRUE(test, resident_is_placed(bo));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+		KUNIT_EXPECT_FALSE(test, resident_is_placed(bo));
+		pagoda_rig_close(bo);
+	}
+}
+
 /* ---- Work ------------------------------------------------------------------------- */
 
 /*
@@ -554,6 +591,7 @@ static struct kunit_case resident_cases[] = {
 	KUNIT_CASE(resident_made_again),
 	KUNIT_CASE(resident_made_of_released),
 	KUNIT_CASE(resident_made_elsewhere),
+	KUNIT_CASE(resident_where_usable),
 	KUNIT_CASE_PARAM(resident_when_executed, pagoda_rig_modes),
 	KUNIT_CASE(resident_while_executed),
 	KUNIT_CASE_PARAM(resident_survives_resets, pagoda_rig_update_modes),

@@ -356,6 +356,66 @@ static void ahead_few_bytes(struct kunit *test)
 	ahead_world_end(w);
 }
 
+/*
+ * One slice is paged at a time: what the next job lists doesn't come in before the device has paged
+ * what came in for the first one.
+ */
+static void ahead_one_slice(struct kunit *test)
+{
+	struct ahead_world *w = ahead_world(test, JOBS);
+	struct pagoda_client_ahead *ahead = ahead_of(w->client);
+	struct pagoda_bo *bos[2];
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		bos[i] = ahead_piece(w->rig, SUBMIT_VRAM, i);
+	pagoda_fake_transport_mode(w->rig->fake, PAGODA_FAKE_HELD);
+	for (i = 0; i < 2; i++) {
+		ahead_job(w->client, &bos[i], 1);
+		flush_delayed_work(&w->client->context->deferred.work);
+		pagoda_ahead_kick(w->rig->client);
+		flush_work(&ahead->work);
+		KUNIT_EXPECT_TRUE(test, in_vram(bos[0]));
+		KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
+	}
+	ahead_settle(w->client);
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]));
+	KUNIT_EXPECT_EQ(test, 2ll, atomic64_read(&ahead->count));
+	KUNIT_EXPECT_EQ(test, 2u, ahead_queued(w->client));
+	close_all(bos, 2);
+	ahead_world_end(w);
+}
+
+/*
+ * An allocation that other work uses is passed over, not waited for: what the job lists behind it
+ * comes in.
+ */
+static void ahead_passes_over_used(struct kunit *test)
+{
+	struct ahead_world *w = ahead_world(test, JOBS);
+	struct dma_fence *fence = pagoda_test_fence(test);
+	struct pagoda_bo *bos[2];
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		bos[i] = ahead_piece(w->rig, SUBMIT_VRAM, i);
+	make_busy(w->rig, bos[0], fence);
+	ahead_job(w->client, bos, 2);
+	flush_delayed_work(&w->client->context->deferred.work);
+	/* Don't flush the other work item, which might wait for the fence. */
+	for (i = 0; i < ROUNDS && !READ_ONCE(bos[1]->choice.in_vram); i++)
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(bos[1]->choice.in_vram));
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(bos[0]->choice.in_vram));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[0]) && pagoda_rig_holds(w->rig, bos[0], 0));
+	close_all(bos, 2);
+	ahead_world_end(w);
+}
+
 /* With the module's parameter ahead_jobs=0 nothing comes in. */
 static void ahead_off(struct kunit *test)
 {
@@ -527,6 +587,8 @@ static struct kunit_case ahead_cases[] = {
 	KUNIT_CASE(ahead_evicts_all_or_none),
 	KUNIT_CASE(ahead_few_jobs),
 	KUNIT_CASE(ahead_few_bytes),
+	KUNIT_CASE(ahead_one_slice),
+	KUNIT_CASE(ahead_passes_over_used),
 	KUNIT_CASE(ahead_off),
 	KUNIT_CASE(ahead_is_charged),
 	KUNIT_CASE(ahead_takes_tokens),

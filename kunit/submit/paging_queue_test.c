@@ -12,6 +12,8 @@
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
 #include <drm/drm_syncobj.h>
+#include "queue/queue_helpers.h"
+#include "rig/spy.h"
 #include "paging_queue_helpers.h"
 
 #define HERE		SZ_4M
@@ -192,6 +194,67 @@ static void paging_evicted_before_its_turn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, paging_copies(&t, 1));
 	KUNIT_EXPECT_EQ(test, 1u, paging_copies(&t, 2));
 	KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, 2));
+	paging_end(&t);
+}
+
+/*
+ * EVICT of an allocation that work uses is done when the work has ended, and keeps no reference to
+ * the work's fence then.
+ */
+static void paging_evicts_after_work(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	struct dma_fence *fence = pagoda_test_fence(test);
+	u64 value;
+
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 0, 1, 0, &value));
+	KUNIT_ASSERT_EQ(test, 0, paging_wait(&t, NORMAL, value));
+	pagoda_rig_add_fence(test, t.bos[0]->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	KUNIT_ASSERT_EQ(test, 0, paging_evict(&t, NORMAL, 0, 1, 0, &value));
+	KUNIT_ASSERT_NE(test, 0ull, value);
+	flush_delayed_work(&t.rig->client->pager->work);
+	KUNIT_EXPECT_FALSE(test, paging_is_over(&t, NORMAL, value));
+	KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, 0));
+	dma_fence_signal(fence);
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, value));
+	KUNIT_EXPECT_FALSE(test, paging_in_vram(&t, 0));
+	pagoda_rig_settle_freed(t.rig);
+	paging_end(&t);
+	pagoda_rig_settle_freed(t.rig);
+	/* The allocation and its reservation are freed: the test has the only reference. */
+	KUNIT_EXPECT_EQ(test, 1u, kref_read(&fence->refcount));
+	dma_fence_put(fence);
+}
+
+static int paging_one_more(void *arg)
+{
+	u64 value;
+
+	return paging_resident(arg, NORMAL, 1, 1, 0, &value);
+}
+
+/*
+ * While a client has DRM_PAGODA_MAX_QUEUED_PAGING requests queued, its next MAKE_RESIDENT waits; it
+ * goes on when a request is done.
+ */
+static void paging_has_a_limit(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	struct pagoda_worker worker = { .run = paging_one_more, .arg = &t };
+	const u32 *count = &t.rig->client->pager->count;
+	u64 value;
+
+	paging_block(&t);
+	do {
+		KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 1, 1, 0, &value));
+	} while (READ_ONCE(*count) < DRM_PAGODA_MAX_QUEUED_PAGING);
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, HZ / 10));
+	KUNIT_EXPECT_EQ(test, value, paging_count(&t, 1));
+	paging_let(&t);
+	pagoda_worker_end(test, &worker);
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, value));
+	KUNIT_EXPECT_EQ(test, value + 1, paging_count(&t, 1));
 	paging_end(&t);
 }
 
@@ -496,6 +559,8 @@ static struct kunit_case paging_queue_cases[] = {
 	KUNIT_CASE(paging_done_at_once),
 	KUNIT_CASE_PARAM(paging_higher_priority_first, pagoda_rig_update_modes),
 	KUNIT_CASE(paging_evicted_before_its_turn),
+	KUNIT_CASE(paging_evicts_after_work),
+	KUNIT_CASE(paging_has_a_limit),
 	KUNIT_CASE(paging_refuses_what_is_offered),
 	KUNIT_CASE(paging_keeps_from_being_offered),
 	KUNIT_CASE(paging_failure_of_one_entry),

@@ -8,6 +8,7 @@
 #include <linux/delay.h>
 #include <linux/workqueue.h>
 #include <drm/drm_syncobj.h>
+#include "ttm/prime_helpers.h"
 #include "paging_queue_helpers.h"
 
 #define PAGES		64u
@@ -207,6 +208,44 @@ static void paging_must_succeed_waits(struct kunit *test)
 	paging_end(&t);
 }
 
+/*
+ * With MUST_SUCCEED a request is queued even if it doesn't fit beside the allocations that are
+ * pinned in the aperture now, and succeeds when they are unpinned; without, the call says how many
+ * bytes don't fit.
+ */
+static void paging_must_succeed_beside_pins(struct kunit *test)
+{
+	const u32 flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE |
+			  DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY;
+	struct paging_test t = paging_make(test, PAGES);
+	struct pagoda_bo *pinned = pagoda_rig_bo(t.rig, PRIME_PAGES, flags, SUBMIT_APERTURE, 0);
+	struct pagoda_bo *wanted = pagoda_rig_bo(t.rig, PAGODA_RIG_APERTURE_PAGES - PRIME_PAGES + 1,
+						 flags, SUBMIT_APERTURE, 0);
+	struct pagoda_paging_args args = { .bos = &wanted, .count = 1 };
+	struct dma_buf *dma_buf = prime_export(pinned);
+	struct dma_buf_attachment *attach;
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	attach = test_ok(test, prime_attach(t.rig, dma_buf));
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_paging_make_resident(t.queues[NORMAL], &args));
+	KUNIT_EXPECT_EQ(test, (u64)PAGE_SIZE, args.bytes_to_trim);
+	KUNIT_EXPECT_EQ(test, 0u, pagoda_require_count(t.rig->client, wanted));
+	/* Long enough for any machine. */
+	t.queues[NORMAL]->patience_must = 100 * HZ;
+	args.flags = MUST;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_paging_make_resident(t.queues[NORMAL], &args));
+	KUNIT_EXPECT_NE(test, 0ull, args.value);
+	prime_detach(dma_buf, attach);
+	prime_put(dma_buf);
+	pagoda_rig_close(pinned);
+	prime_settle(t.rig);
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, args.value));
+	KUNIT_EXPECT_EQ(test, 1u, pagoda_require_count(t.rig->client, wanted));
+	KUNIT_EXPECT_EQ(test, 0, t.rig->client->error);
+	pagoda_rig_close(wanted);
+	paging_end(&t);
+}
+
 static s64 paging_moves(struct paging_test *t)
 {
 	return atomic64_read(&t->rig->vidmm->stats.page_ins);
@@ -304,6 +343,7 @@ static struct kunit_case paging_room_cases[] = {
 	KUNIT_CASE_SLOW(paging_error_later),
 	KUNIT_CASE_SLOW(paging_error_is_for_all_contexts),
 	KUNIT_CASE_SLOW(paging_must_succeed_waits),
+	KUNIT_CASE(paging_must_succeed_beside_pins),
 	KUNIT_CASE_SLOW(paging_repeats_for_a_reason),
 	KUNIT_CASE_SLOW(paging_sends_what_it_waits_for),
 	{ }

@@ -8,6 +8,7 @@
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>
 #include "core/compat.h"
+#include "core/life.h"
 #include "submit_helpers.h"
 #include "uapi/args.h"
 #include "vidmm/ledger/allocation.h"
@@ -174,6 +175,32 @@ static void queue_remembers_the_list(struct kunit *test)
 	submit_wait(w->client);
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_closing_next(client));
 	KUNIT_EXPECT_TRUE(test, xa_empty(&client->requirements->left));
+	queue_world_end(w);
+}
+
+/*
+ * A handle that is closed while a queued job needs its allocation is kept until the job is armed;
+ * but not if the client's file is being closed, which ends all jobs and mappings anyway.
+ */
+static void queue_keeps_handles(struct kunit *test)
+{
+	struct queue_world *w = queue_world(test);
+	struct pagoda_client *client = w->rig->client;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(w->client, &w->args));
+	for (i = 0; i < 2; i++) {
+		pagoda_enter_anyway(w->rig->vidmm);
+		pagoda_closing_handle(client, w->bo);
+		pagoda_leave(w->rig->vidmm);
+		KUNIT_EXPECT_EQ(test, i == 1, list_empty(&client->closing.handles));
+		/* As if the client opened the handle again. */
+		pagoda_closing_undo(client, w->bo);
+		KUNIT_EXPECT_TRUE(test, list_empty(&client->closing.handles));
+		pagoda_closing_begin_end(client);
+	}
+	pagoda_rig_hold(w->rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w->client));
 	queue_world_end(w);
 }
 
@@ -359,6 +386,7 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(queue_tells_the_policy),
 	KUNIT_CASE_PARAM(queue_waits_for_fences, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_remembers_the_list, pagoda_rig_modes),
+	KUNIT_CASE(queue_keeps_handles),
 	KUNIT_CASE_PARAM(queue_signals_in_order, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_signals_calls_in_order, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(queue_signals_by_value, pagoda_rig_modes),

@@ -3,6 +3,7 @@
  * Tests of submission on the rig: programs are executed through the page tables, on memory that the
  * driver has brought to where the programs need it; faults and hangs, save areas, implicit order.
  */
+#include <kunit/static_stub.h>
 #include <linux/delay.h>
 #include <linux/prandom.h>
 #include <linux/sizes.h>
@@ -665,11 +666,53 @@ static void submit_orders_pairs(struct kunit *test)
 	submit_client_end(first);
 }
 
+/* GEM object for whose mappings submit_collects_one() has no memory. */
+static struct drm_gem_object *submit_obj;
+
+/* Stub of pagoda_rebind_add(): fails for one allocation, and collects no mappings of others. */
+static int submit_collects_one(struct pagoda_rebind *rebind, struct drm_gpuvm_bo *vm_bo)
+{
+	return vm_bo->obj == submit_obj ? -ENOMEM : 0;
+}
+
+/*
+ * SUBMIT fails if there is no memory to make mappings of a listed allocation valid, be it the first
+ * or the last one.
+ */
+static void submit_needs_all_mappings(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct submit_args args = { .nr_bos = 2 };
+	u32 i;
+
+	for (i = 0; i < args.nr_bos; i++) {
+		args.bos[i] = pagoda_rig_bo(rig, 1, CPU, SUBMIT_VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, submit_map(client, args.bos[i], HERE + i * SZ_2M));
+	}
+	kunit_activate_static_stub(test, pagoda_rebind_add, submit_collects_one);
+	for (i = 0; i < args.nr_bos; i++) {
+		submit_obj = pagoda_bo_gem(args.bos[i]);
+		KUNIT_EXPECT_EQ_MSG(test, -ENOMEM, submit_empty(client, &args), "allocation %u", i);
+	}
+	kunit_deactivate_static_stub(test, pagoda_rebind_add);
+	for (i = 0; i < args.nr_bos; i++)
+		submit_store(client, HERE + i * SZ_2M, 5 + i);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	for (i = 0; i < args.nr_bos; i++) {
+		KUNIT_EXPECT_EQ(test, 5ull + i, submit_word(rig, args.bos[i], 0));
+		submit_close(client, args.bos[i]);
+	}
+	submit_client_end(client);
+}
+
 static struct kunit_case submit_cases[] = {
 	KUNIT_CASE_PARAM(submit_nothing, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(submit_stores_anywhere, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(submit_brings_private_back, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(submit_rebinds_at_once, pagoda_rig_update_modes),
+	KUNIT_CASE(submit_needs_all_mappings),
 	KUNIT_CASE_PARAM(submit_overcommits_by_half, pagoda_rig_modes),
 	KUNIT_CASE(submit_overcommits_three_times),
 	KUNIT_CASE(submit_spills_private),

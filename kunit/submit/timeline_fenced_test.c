@@ -7,6 +7,7 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-fence-chain.h>
 #include <linux/iosys-map.h>
+#include <linux/delay.h>
 #include <drm/drm_syncobj.h>
 #include "queue/queue_helpers.h"
 #include "rig/spy.h"
@@ -375,6 +376,49 @@ static void timeline_late_fence(struct kunit *test)
 	fenced_world_end(&w);
 }
 
+/* Returns whether the queue of the client's context waits for the fence, within five seconds. */
+static bool fenced_awaits(struct submit_client *client, struct dma_fence *fence)
+{
+	unsigned long end = jiffies + AT_ONCE;
+
+	while (READ_ONCE(client->context->deferred.fence) != fence)
+		if (fsleep(USEC_PER_MSEC), time_after(jiffies, end))
+			return false;
+	return true;
+}
+
+/*
+ * A queued job that can't be made before another device's fence has signalled keeps the fence until
+ * its context is destroyed, and no longer.
+ */
+static void timeline_late_fence_given_up(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct submit_client *client = submit_client(w.rig, 1);
+	const struct submit_args args = {
+		.bos = { w.wanted }, .nr_bos = 1, .in = w.points, .in_point = 1,
+	};
+	struct dma_fence *late = pagoda_test_fence(test);
+	u32 refs;
+
+	fenced_go(&w);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	pagoda_rig_add_fence(test, w.wanted->ttm.base.resv, late, DMA_RESV_USAGE_BOOKKEEP);
+	refs = kref_read(&late->refcount);
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, &args));
+	submit_signal(client, w.points, 1);
+	KUNIT_EXPECT_TRUE(test, fenced_awaits(client, late));
+	KUNIT_EXPECT_LT(test, refs, kref_read(&late->refcount));
+	pagoda_context_destroy(client->context);
+	client->context = NULL;
+	submit_wait(client);
+	submit_client_end(client);
+	KUNIT_EXPECT_EQ(test, refs, kref_read(&late->refcount));
+	dma_fence_signal(late);
+	dma_fence_put(late);
+	fenced_world_end(&w);
+}
+
 static int fenced_export(void *arg)
 {
 	struct dma_buf *exported = arg;
@@ -457,13 +501,47 @@ static void timeline_fenced_share(struct kunit *test)
 	fenced_world_end(&w);
 }
 
+/*
+ * Allocations of other clients count in what a fenced job may hold: each that is in VRAM, the first
+ * that the job lists as well.
+ */
+static void timeline_fenced_of_others(struct kunit *test)
+{
+	struct fenced_world w = fenced_world(test);
+	struct pagoda_client *mine = w.rig->client, *other = pagoda_client_create(w.rig->vidmm);
+	struct submit_args args = { .fenced = true, .in = w.points };
+	struct pagoda_bo *code = w.client->code, *theirs;
+	u64 usage;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	w.rig->client = other;
+	theirs = pagoda_rig_bo(w.rig, PAGES, VM_CPU, SUBMIT_VRAM, 0);
+	w.rig->client = mine;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(theirs));
+	drm_syncobj_replace_fence(args.in, w.gate);
+	/* The first allocation of a job is its code, of which a job without commands needs none. */
+	w.client->code = theirs;
+	KUNIT_EXPECT_EQ(test, 0, submit_empty(w.client, &args));
+	w.client->code = code;
+	usage = pagoda_budget_usage(&mine->budget, DRM_PAGODA_SEGMENT_GROUP_LOCAL) >> PAGE_SHIFT;
+	KUNIT_EXPECT_EQ(test, usage + PAGES,
+			pagoda_quota_count(mine->quota, PAGODA_LIMIT_FENCED_PAGES));
+	fenced_go(&w);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(w.client));
+	pagoda_rig_close(theirs);
+	pagoda_client_put(other);
+	fenced_world_end(&w);
+}
+
 static struct kunit_case timeline_fenced_tests[] = {
 	KUNIT_CASE(timeline_fenced_stays),
 	KUNIT_CASE(timeline_places_and_fenced),
 	KUNIT_CASE(timeline_fenced_share),
+	KUNIT_CASE(timeline_fenced_of_others),
 	KUNIT_CASE(timeline_importer_waits),
 	KUNIT_CASE_PARAM(timeline_waits_for_own, fenced_ways_gen_params),
 	KUNIT_CASE_PARAM(timeline_late_fence, late_ways_gen_params),
+	KUNIT_CASE(timeline_late_fence_given_up),
 	{}
 };
 

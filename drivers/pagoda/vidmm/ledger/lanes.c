@@ -29,7 +29,6 @@
 void pagoda_policy_owner_init(struct pagoda_policy_owner *owner)
 {
 	INIT_LIST_HEAD(&owner->groups);
-	INIT_LIST_HEAD(&owner->turn);
 	owner->over = false;
 }
 
@@ -40,7 +39,6 @@ void pagoda_policy_group_init(struct pagoda_policy_group *group, struct pagoda_p
 
 	for (i = 0; i < PAGODA_POLICY_BUCKETS; i++)
 		INIT_LIST_HEAD(&group->lanes[i]);
-	INIT_LIST_HEAD(&group->of_owner);
 	group->owner = owner;
 	group->nr_lanes = 0;
 	group->horizon = 0;
@@ -160,9 +158,9 @@ static void lane_end(struct pagoda_policy_lane *lane)
 	list_del_init(&lane->of_group);
 	if (--group->nr_lanes || !owner)
 		return;
-	list_del_init(&group->of_owner);
+	list_del(&group->of_owner);
 	if (list_empty(&owner->groups))
-		list_del_init(&owner->turn);
+		list_del(&owner->turn);
 }
 
 static const struct pagoda_policy_item *lane_first(const struct pagoda_policy_lane *lane)

@@ -8,6 +8,7 @@
  * Also makes mappings of offered allocations invalid (pagoda_offer_hide()).
  */
 #include <linux/slab.h>
+#include <kunit/static_stub.h>
 #include "mmu/mmu.h"
 #include "vidmm/bo/bo.h"
 #include "vidmm/ledger/allocation.h"
@@ -54,6 +55,7 @@ int pagoda_rebind_add(struct pagoda_rebind *rebind, struct drm_gpuvm_bo *vm_bo)
 	struct drm_gpuva *va;
 	int ret;
 
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_rebind_add, rebind, vm_bo);
 	if (!res || res->mem_type == TTM_PL_SYSTEM || pagoda_bo_is_offered(bo) ||
 	    pagoda_import_is_away(bo))
 		return 0;
