@@ -187,6 +187,37 @@ static void reset_contexts(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+static void reset_wait_ended(struct pagoda_mfence_wait *wait, int error)
+{
+}
+
+/* A monitored fence whose waits were ended by a reset has its value again after the rebuild. */
+static void reset_gives_values_back(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_mfence *mfence = test_ok(test, pagoda_mfence_create(rig->vidmm, rig->client,
+									  0, 77));
+	const struct pagoda_mfence_value next = { mfence, 78 };
+	struct pagoda_mfence_wait wait;
+	u64 *value;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_mfence_wait_init(&wait, mfence, 78, reset_wait_ended,
+							 NULL));
+	value = page_address(pagoda_mfence_bo(mfence)->ttm.ttm->pages[0]);
+	/* The rebuild can't begin while the test is in a section. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_enter(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	KUNIT_EXPECT_EQ(test, U64_MAX, READ_ONCE(*value));
+	pagoda_leave(rig->vidmm);
+	pagoda_reset_wait(rig->vidmm);
+	PAGODA_PROVES(C184);
+	KUNIT_EXPECT_EQ(test, 77ull, READ_ONCE(*value));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_mfences_signal(rig->vidmm, &next, 1));
+	KUNIT_EXPECT_EQ(test, 78ull, READ_ONCE(*value));
+	pagoda_mfence_wait_fini(&wait);
+	pagoda_mfence_put(mfence);
+}
+
 /*
  * The device reports that it was reset: the driver resets the device once more and rebuilds it;
  * content of VRAM is lost, mappings exist again.
@@ -418,6 +449,7 @@ static struct kunit_case reset_cases[] = {
 	KUNIT_CASE_PARAM(reset_in_flight, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_clears_in_pieces, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_contexts, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_gives_values_back, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(reset_by_the_device, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_twice, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_frees_pages, pagoda_rig_mmu_modes),
