@@ -513,6 +513,61 @@ static void pressure_in_reclaim(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PAGODA_QUEUE_ASIDE, pressure_aside(rig));
 }
 
+/* A thread in reclaim that moves @bo; @waited: @fence had signalled when the move returned. */
+struct pressure_mover {
+	struct kunit *test;
+	struct pagoda_bo *bo;
+	struct dma_fence *fence;
+	struct completion done;
+	bool waited;
+	int ret;
+};
+
+static int pressure_move(void *data)
+{
+	unsigned int flags = memalloc_noreclaim_save();
+	struct pressure_mover *mover = data;
+
+	current->kunit_test = mover->test;
+	mover->ret = pagoda_rig_to_system(mover->bo);
+	mover->waited = dma_fence_is_signaled(mover->fence);
+	memalloc_noreclaim_restore(flags);
+	complete(&mover->done);
+	return 0;
+}
+
+/*
+ * The copy of a victim comes behind the victim's jobs even if the move uses the submissions that
+ * are set aside, which can't wait for fences: the move itself waits.
+ */
+static void pressure_awaits_jobs(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, VM_CPU, VM_VRAM, 0);
+	struct pressure_mover mover = { .test = test, .bo = bo };
+
+	pagoda_rig_write_vram(rig, bo, 42);
+	pressure_end(rig);
+	pressure_drop_reserve(rig);
+	init_completion(&mover.done);
+	mover.fence = pagoda_test_fence(test);
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, mover.fence, DMA_RESV_USAGE_BOOKKEEP);
+	kunit_activate_static_stub(test, pagoda_queue_get, get_nothing);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(pressure_move, &mover, "pagoda-mover")));
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&mover.done, HZ / 10));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id));
+	dma_fence_signal(mover.fence);
+	KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&mover.done, 60 * HZ));
+	kunit_deactivate_static_stub(test, pagoda_queue_get);
+	KUNIT_EXPECT_EQ(test, 0, mover.ret);
+	KUNIT_EXPECT_TRUE(test, mover.waited);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 42));
+	dma_fence_put(mover.fence);
+	pagoda_rig_close(bo);
+	pressure_end(rig);
+	KUNIT_EXPECT_EQ(test, PAGODA_QUEUE_ASIDE, pressure_aside(rig));
+}
+
 struct pressure_closer {
 	struct pagoda_bo *bo;
 	struct completion done;
@@ -617,6 +672,7 @@ static struct kunit_case pressure_cases[] = {
 	KUNIT_CASE(pressure_last_user),
 	KUNIT_CASE(pressure_without_memory),
 	KUNIT_CASE(pressure_in_reclaim),
+	KUNIT_CASE(pressure_awaits_jobs),
 	KUNIT_CASE(pressure_full),
 	KUNIT_CASE(pressure_exit),
 	{}
