@@ -154,15 +154,20 @@ static void reset_in_flight(struct kunit *test)
 	pagoda_rig_close(vram);
 }
 
-/* After a reset save areas are initialized again, with the current root of the VM. */
+/*
+ * After a reset save areas are initialized again, with the current root of the VM, but only if they
+ * have lost their content in this reset.
+ */
 static void reset_contexts(struct kunit *test)
 {
+	const u32 init = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE;
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
 	struct pagoda_vm *vm = vmt_make(rig);
 	struct virtio_pagoda_context_image *image = NULL;
 	struct pagoda_context *context;
 	struct pagoda_root root;
+	u32 before;
 	u64 at;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -182,6 +187,13 @@ static void reset_contexts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->address_space), vm->id);
 	KUNIT_EXPECT_EQ(test, rig->engine.spaces[vm->id].address, root.address);
 	KUNIT_EXPECT_EQ(test, rig->engine.spaces[vm->id].entries, root.entries);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(context->save.bo));
+	pagoda_rig_settle(rig);
+	before = pagoda_rig_count(rig, init, context->save.bo->id);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_LT(test, 0u, before);
+	KUNIT_EXPECT_EQ(test, before, pagoda_rig_count(rig, init, context->save.bo->id));
 	pagoda_context_destroy(context);
 	vmt_drop(vm);
 	pagoda_rig_close(bo);

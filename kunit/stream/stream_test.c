@@ -9,6 +9,7 @@
 #include <kunit/test-bug.h>
 #include <drm/drm_gem.h>
 #include "debug/debug.h"
+#include "queue/internal.h"
 #include "queue/queue_helpers.h"
 #include "rig/rig.h"
 
@@ -384,6 +385,60 @@ static void stream_wait_sends(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Returns pagoda_residency_later() for the allocation. */
+static struct dma_fence *stream_later(struct pagoda_bo *bo, struct dma_fence *latest)
+{
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	latest = pagoda_residency_later(bo->vidmm, latest, bo->ttm.base.resv);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return latest;
+}
+
+/*
+ * Of the moves of two allocations pagoda_residency_later() finds the later one, in whatever order
+ * the allocations are, and keeps no reference to the other's fence.
+ */
+static void stream_finds_the_latest(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *first = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	struct pagoda_bo *second = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	struct dma_fence *early, *late;
+	u32 early_refs, late_refs;
+
+	pagoda_rig_write_vram(rig, first, 1);
+	pagoda_rig_write_vram(rig, second, 2);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_NULL(test, stream_later(second, stream_later(first, NULL)));
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(first));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(second));
+	early = stream_later(first, NULL);
+	late = stream_later(second, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, early);
+	KUNIT_ASSERT_NOT_NULL(test, late);
+	KUNIT_EXPECT_PTR_NE(test, early, late);
+	/* Wait until no other thread takes or drops references: the device holds both moves back. */
+	while (!pagoda_queue_is_sent(late))
+		fsleep(100);
+	flush_workqueue(rig->vidmm->queue->submit_wq);
+	early_refs = kref_read(&early->refcount);
+	late_refs = kref_read(&late->refcount);
+	/* Each call consumes the reference to the result of the call before. */
+	KUNIT_EXPECT_PTR_EQ(test, late, stream_later(second, dma_fence_get(early)));
+	KUNIT_EXPECT_EQ(test, early_refs, kref_read(&early->refcount));
+	KUNIT_EXPECT_EQ(test, late_refs + 1, kref_read(&late->refcount));
+	KUNIT_EXPECT_PTR_EQ(test, late, stream_later(first, late));
+	KUNIT_EXPECT_EQ(test, early_refs, kref_read(&early->refcount));
+	KUNIT_EXPECT_EQ(test, late_refs + 1, kref_read(&late->refcount));
+	dma_fence_put(early);
+	dma_fence_put(late);
+	dma_fence_put(late);
+	pagoda_rig_settle(rig);
+	pagoda_rig_close(first);
+	pagoda_rig_close(second);
+}
+
 /*
  * A small move leaves a spare submission in &pagoda_stream.reserve for the next small move; plugged
  * moves, which use it or an open submission, keep the content.
@@ -638,6 +693,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_plug_of_a_thread),
 	KUNIT_CASE(stream_plug_is_passed),
 	KUNIT_CASE(stream_wait_sends),
+	KUNIT_CASE(stream_finds_the_latest),
 	KUNIT_CASE(stream_small),
 	KUNIT_CASE(stream_no_owner),
 	KUNIT_CASE(stream_split),
