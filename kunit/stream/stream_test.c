@@ -151,6 +151,81 @@ static void stream_busy_own(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Copies two pages of an allocation in VRAM to the page behind; is busy at the second copy. */
+static int two_transfers(struct pagoda_bo *bo)
+{
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.allocation = bo->id,
+		.transfer = {
+			.size = PAGE_SIZE,
+			.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+			.src = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
+			.dst = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
+		},
+	};
+	struct pagoda_paging_cost cost = {};
+	struct pagoda_stream_txn txn;
+	struct pagoda_vram_cursor cur;
+	int ret;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	pagoda_vram_first(&cur, bo->ttm.resource, 0, bo->ttm.base.size);
+	op.transfer.src.address = cur.address;
+	op.transfer.dst.address = cur.address + PAGE_SIZE;
+	pagoda_cost_add(&cost, pagoda_stream_cost(bo->vidmm, &op), 2);
+	ret = pagoda_stream_begin(&txn, bo->vidmm, bo, PAGODA_STREAM_WAITS_NOT, NULL,
+				  DMA_RESV_USAGE_KERNEL, &cost);
+	if (!ret) {
+		ret = pagoda_stream_emit(&txn, &op);
+		op.needs_idle = true;
+		ret = ret ?: pagoda_stream_emit(&txn, &op);
+		dma_fence_put(pagoda_stream_end(&txn));
+	}
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+/* While a copy waits behind a copy that is complete, other moves go on. */
+static void stream_busy_alone(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	struct pagoda_bo *other = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	struct evictor busy = { .bo = bo, .move = two_transfers, .test = test };
+	struct evictor mover = { .bo = other, .test = test };
+	struct dma_fence *fence;
+	bool moved;
+	u32 i;
+
+	pagoda_rig_write_vram(rig, bo, 1);
+	pagoda_rig_write_vram(rig, other, 2);
+	pagoda_rig_settle(rig);
+	fence = pagoda_test_fence(test);
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	bo->content.needs_idle = true;
+	init_completion(&busy.done);
+	init_completion(&mover.done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, &busy, "pagoda-busy")));
+	for (i = 0; i < 1000 && !atomic64_read(&rig->vidmm->stats.busy_retries); i++)
+		msleep(20);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, &mover, "pagoda-mover")));
+	moved = wait_for_completion_timeout(&mover.done, 10 * HZ);
+	KUNIT_EXPECT_TRUE(test, moved);
+	KUNIT_EXPECT_FALSE(test, completion_done(&busy.done));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	wait_for_completion(&busy.done);
+	if (!moved)
+		wait_for_completion(&mover.done);
+	KUNIT_EXPECT_EQ(test, 0, busy.ret);
+	KUNIT_EXPECT_EQ(test, 0, mover.ret);
+	bo->content.needs_idle = false;
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, other, 2));
+	pagoda_rig_close(bo);
+	pagoda_rig_close(other);
+}
+
 /* With no_wait_gpu the move of a busy allocation returns -EBUSY and has no effect. */
 static void stream_busy_no_wait(struct kunit *test)
 {
@@ -418,7 +493,7 @@ static void stream_finds_the_latest(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, early);
 	KUNIT_ASSERT_NOT_NULL(test, late);
 	KUNIT_EXPECT_PTR_NE(test, early, late);
-	/* Wait until no other thread takes or drops references: the device holds both moves back. */
+	/* The device has both moves: no other thread takes or drops references from then on. */
 	while (!pagoda_queue_is_sent(late))
 		fsleep(100);
 	flush_workqueue(rig->vidmm->queue->submit_wq);
@@ -684,6 +759,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_busy),
 	KUNIT_CASE(stream_busy_pieces),
 	KUNIT_CASE(stream_busy_own),
+	KUNIT_CASE(stream_busy_alone),
 	KUNIT_CASE(stream_busy_no_wait),
 	KUNIT_CASE(stream_dependency),
 	KUNIT_CASE(stream_fill_waits),
