@@ -73,6 +73,7 @@ static void reset_idle(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
 
 	PAGODA_PROVES(C192, C194, C195);
+	KUNIT_EXPECT_EQ(test, 1ull, pagoda_stream_restarts(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 1, reset_notices(rig, vram->id));
 	KUNIT_EXPECT_EQ(test, 0, reset_notices(rig, system->id) + reset_notices(rig, bound->id));
 	KUNIT_EXPECT_EQ(test, 1, reset_unmaps(rig, page, before));
