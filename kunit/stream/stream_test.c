@@ -190,7 +190,7 @@ static int two_transfers(struct pagoda_bo *bo)
 static void stream_busy_alone(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 8, CPU, VRAM, 0);
 	struct pagoda_bo *other = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
 	struct evictor busy = { .bo = bo, .move = two_transfers, .test = test };
 	struct evictor mover = { .bo = other, .test = test };
