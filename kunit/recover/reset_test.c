@@ -73,6 +73,7 @@ static void reset_idle(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
 
 	PAGODA_PROVES(C192, C194, C195);
+	KUNIT_EXPECT_EQ(test, 1ull, pagoda_stream_restarts(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 1, reset_notices(rig, vram->id));
 	KUNIT_EXPECT_EQ(test, 0, reset_notices(rig, system->id) + reset_notices(rig, bound->id));
 	KUNIT_EXPECT_EQ(test, 1, reset_unmaps(rig, page, before));
@@ -154,15 +155,20 @@ static void reset_in_flight(struct kunit *test)
 	pagoda_rig_close(vram);
 }
 
-/* After a reset save areas are initialized again, with the current root of the VM. */
+/*
+ * After a reset save areas are initialized again, with the current root of the VM, but only if they
+ * have lost their content in this reset.
+ */
 static void reset_contexts(struct kunit *test)
 {
+	const u32 init = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE;
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
 	struct pagoda_vm *vm = vmt_make(rig);
 	struct virtio_pagoda_context_image *image = NULL;
 	struct pagoda_context *context;
 	struct pagoda_root root;
+	u32 before;
 	u64 at;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -182,9 +188,47 @@ static void reset_contexts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->address_space), vm->id);
 	KUNIT_EXPECT_EQ(test, rig->engine.spaces[vm->id].address, root.address);
 	KUNIT_EXPECT_EQ(test, rig->engine.spaces[vm->id].entries, root.entries);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(context->save.bo));
+	pagoda_rig_settle(rig);
+	before = pagoda_rig_count(rig, init, context->save.bo->id);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_LT(test, 0u, before);
+	KUNIT_EXPECT_EQ(test, before, pagoda_rig_count(rig, init, context->save.bo->id));
 	pagoda_context_destroy(context);
 	vmt_drop(vm);
 	pagoda_rig_close(bo);
+}
+
+static void reset_wait_ended(struct pagoda_mfence_wait *wait, int error)
+{
+}
+
+/* A monitored fence whose waits were ended by a reset has its value again after the rebuild. */
+static void reset_gives_values_back(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_mfence *mfence = test_ok(test, pagoda_mfence_create(rig->vidmm, rig->client,
+									  0, 77));
+	const struct pagoda_mfence_value next = { mfence, 78 };
+	struct pagoda_mfence_wait wait;
+	u64 *value;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_mfence_wait_init(&wait, mfence, 78, reset_wait_ended,
+							 NULL));
+	value = page_address(pagoda_mfence_bo(mfence)->ttm.ttm->pages[0]);
+	/* The rebuild can't begin while the test is in a section. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_enter(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	KUNIT_EXPECT_EQ(test, U64_MAX, READ_ONCE(*value));
+	pagoda_leave(rig->vidmm);
+	pagoda_reset_wait(rig->vidmm);
+	PAGODA_PROVES(C184);
+	KUNIT_EXPECT_EQ(test, 77ull, READ_ONCE(*value));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_mfences_signal(rig->vidmm, &next, 1));
+	KUNIT_EXPECT_EQ(test, 78ull, READ_ONCE(*value));
+	pagoda_mfence_wait_fini(&wait);
+	pagoda_mfence_put(mfence);
 }
 
 /*
@@ -418,6 +462,7 @@ static struct kunit_case reset_cases[] = {
 	KUNIT_CASE_PARAM(reset_in_flight, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_clears_in_pieces, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_contexts, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_gives_values_back, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(reset_by_the_device, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_twice, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_frees_pages, pagoda_rig_mmu_modes),

@@ -61,6 +61,40 @@ static void reset_escalates(struct kunit *test)
 }
 
 /*
+ * The failed operation maps an allocation in the aperture, and writes no content: contexts of a VM
+ * that maps the allocation are banned, but the allocation keeps its content.
+ */
+static void reset_blames_without_loss(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY, 1);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct drm_pagoda_context_state state;
+	struct pagoda_context *context;
+
+	reset_map(rig, vm, bo, HERE);
+	context = test_ok(test, pagoda_context_create(vm, 0, 0));
+	pagoda_rig_settle(rig);
+	rig->fake->reset_error = -EIO;
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, .allocation = bo->id, .times = 1,
+	};
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	pagoda_rig_settle(rig);
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 0u, rig->fail.times);
+	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
+	PAGODA_PROVES(C190);
+	pagoda_context_state(context, &state);
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_RESET, state.state);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(bo->content.lost));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_context_destroy(context);
+	vmt_drop(vm);
+	pagoda_rig_close(bo);
+}
+
+/*
  * Each context of each VM that maps the allocation in the failed operation is banned, even if the
  * rebuild fails at the first context and is repeated as a whole.
  */
@@ -361,6 +395,7 @@ static void reset_limit(struct kunit *test)
 
 static struct kunit_case reset_trouble_cases[] = {
 	KUNIT_CASE_PARAM(reset_escalates, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_blames_without_loss, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_blames_each, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_blames_each_again, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_of_an_engine, pagoda_rig_modes),

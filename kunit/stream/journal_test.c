@@ -138,6 +138,39 @@ static void journal_keeps_the_last(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* An operation has no number, and is pending, until its submission is sent. */
+static void journal_numbers_what_is_sent(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_journal_entry *entries, *entry;
+	const struct pagoda_rig_note *note;
+	struct pagoda_journal_head *head;
+	struct pagoda_bo *bo;
+
+	bo = pagoda_rig_bo(rig, 4, 0, DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	pagoda_rig_plug_shared(rig);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	head = journal_read(rig, &entries);
+	entry = journal_find(head, entries, VIRTIO_PAGODA_OP_TRANSFER, bo->id);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	KUNIT_EXPECT_EQ(test, 0ull, le64_to_cpu(entry->seqno));
+	KUNIT_EXPECT_EQ(test, PAGODA_JOURNAL_PENDING, le32_to_cpu(entry->result));
+	kvfree(head);
+	pagoda_stream_unplug(rig->vidmm, &rig->plug);
+	pagoda_rig_settle(rig);
+	head = journal_read(rig, &entries);
+	entry = journal_find(head, entries, VIRTIO_PAGODA_OP_TRANSFER, bo->id);
+	note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	KUNIT_ASSERT_NOT_NULL(test, note);
+	KUNIT_EXPECT_EQ(test, note->seqno, le64_to_cpu(entry->seqno));
+	KUNIT_EXPECT_EQ(test, 0u, le32_to_cpu(entry->result));
+	kvfree(head);
+	pagoda_rig_close(bo);
+}
+
 /* Waits until the submission that copies @bo is sent; returns the submission's number. */
 static u64 journal_wait_sent(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
@@ -440,6 +473,7 @@ static struct kunit_case journal_cases[] = {
 	KUNIT_CASE(journal_agrees_with_packets),
 	KUNIT_CASE(journal_agrees_with_pieces),
 	KUNIT_CASE_SLOW(journal_keeps_the_last),
+	KUNIT_CASE(journal_numbers_what_is_sent),
 	KUNIT_CASE(journal_tells_pending_and_lost),
 	KUNIT_CASE(journal_records_buffers),
 	KUNIT_CASE(journal_records_tables),

@@ -127,6 +127,15 @@ static u32 pressure_aside(struct pagoda_rig *rig)
 	return count;
 }
 
+static void pressure_drop_reserve(struct pagoda_rig *rig)
+{
+	struct pagoda_stream *stream = rig->vidmm->stream;
+
+	if (stream->reserve)
+		pagoda_submission_put(stream->reserve);
+	stream->reserve = NULL;
+}
+
 /* ---- Sizes -------------------------------------------------------------------------- */
 
 /*
@@ -210,6 +219,38 @@ static void pressure_fence_is_sent(struct kunit *test)
 	pagoda_rig_share(rig, false);
 	pagoda_rig_close(moved);
 	pressure_end(rig);
+}
+
+/* Begins and ends a transaction without operations; returns how many submissions it had. */
+static u32 pressure_spares(struct pagoda_rig *rig, const struct pagoda_paging_cost *cost)
+{
+	struct pagoda_stream_txn txn;
+	u32 spares;
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL,
+							  PAGODA_STREAM_WAITS_NOT, NULL,
+							  DMA_RESV_USAGE_KERNEL, cost));
+	spares = txn.nr_spare;
+	KUNIT_EXPECT_NULL(rig->test, pagoda_stream_end(&txn));
+	return spares;
+}
+
+/*
+ * A transaction that just fits into the smallest submission gets one submission, besides another
+ * that is kept for the next transaction if there is none.
+ */
+static void pressure_just_fits(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_stream *stream = rig->vidmm->stream;
+	const struct pagoda_paging_cost cost = { .encoded = stream->room, .packets = 1 };
+
+	pressure_end(rig);
+	pressure_drop_reserve(rig);
+	KUNIT_EXPECT_EQ(test, 2u, pressure_spares(rig, &cost));
+	KUNIT_EXPECT_NOT_NULL(test, stream->reserve);
+	KUNIT_EXPECT_EQ(test, 1u, pressure_spares(rig, &cost));
+	KUNIT_EXPECT_NOT_NULL(test, stream->reserve);
 }
 
 /* ---- Bounds ------------------------------------------------------------------------- */
@@ -433,15 +474,6 @@ static struct pagoda_submission *get_nothing(struct pagoda_queue *queue, struct 
 	return ERR_PTR(-ENOMEM);
 }
 
-static void pressure_drop_reserve(struct pagoda_rig *rig)
-{
-	struct pagoda_stream *stream = rig->vidmm->stream;
-
-	if (stream->reserve)
-		pagoda_submission_put(stream->reserve);
-	stream->reserve = NULL;
-}
-
 #define RANGES		450
 
 /*
@@ -508,6 +540,64 @@ static void pressure_in_reclaim(struct kunit *test)
 	memalloc_noreclaim_restore(flags);
 	kunit_deactivate_static_stub(test, pagoda_queue_get);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 42));
+	pagoda_rig_close(bo);
+	pressure_end(rig);
+	KUNIT_EXPECT_EQ(test, PAGODA_QUEUE_ASIDE, pressure_aside(rig));
+}
+
+/* A thread in reclaim that moves @bo; @waited: @fence had signalled when the move returned. */
+struct pressure_mover {
+	struct kunit *test;
+	struct pagoda_bo *bo;
+	struct dma_fence *fence;
+	struct completion done;
+	bool waited;
+	int ret;
+};
+
+static int pressure_move(void *data)
+{
+	unsigned int flags = memalloc_noreclaim_save();
+	struct pressure_mover *mover = data;
+
+	current->kunit_test = mover->test;
+	mover->ret = pagoda_rig_to_system(mover->bo);
+	mover->waited = dma_fence_is_signaled(mover->fence);
+	memalloc_noreclaim_restore(flags);
+	complete(&mover->done);
+	return 0;
+}
+
+/*
+ * The copy of a victim comes behind the victim's jobs even if the move uses the submissions that
+ * are set aside, which can't wait for fences: the move itself waits.
+ */
+static void pressure_awaits_jobs(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, VM_CPU, VM_VRAM, 0);
+	struct pressure_mover mover = { .test = test, .bo = bo };
+	bool ended;
+
+	pagoda_rig_write_vram(rig, bo, 42);
+	pressure_end(rig);
+	pressure_drop_reserve(rig);
+	init_completion(&mover.done);
+	mover.fence = pagoda_test_fence(test);
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, mover.fence, DMA_RESV_USAGE_BOOKKEEP);
+	kunit_activate_static_stub(test, pagoda_queue_get, get_nothing);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(pressure_move, &mover, "pagoda-mover")));
+	ended = wait_for_completion_timeout(&mover.done, HZ / 10);
+	KUNIT_EXPECT_FALSE(test, ended);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id));
+	dma_fence_signal(mover.fence);
+	if (!ended)
+		wait_for_completion(&mover.done);
+	kunit_deactivate_static_stub(test, pagoda_queue_get);
+	KUNIT_EXPECT_EQ(test, 0, mover.ret);
+	KUNIT_EXPECT_TRUE(test, mover.waited);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 42));
+	dma_fence_put(mover.fence);
 	pagoda_rig_close(bo);
 	pressure_end(rig);
 	KUNIT_EXPECT_EQ(test, PAGODA_QUEUE_ASIDE, pressure_aside(rig));
@@ -609,6 +699,7 @@ static struct kunit_case pressure_cases[] = {
 	KUNIT_CASE(pressure_releases),
 	KUNIT_CASE(pressure_release_is_sent),
 	KUNIT_CASE(pressure_fence_is_sent),
+	KUNIT_CASE(pressure_just_fits),
 	KUNIT_CASE(pressure_caller),
 	KUNIT_CASE(pressure_of_client),
 	KUNIT_CASE(pressure_moves),
@@ -617,6 +708,7 @@ static struct kunit_case pressure_cases[] = {
 	KUNIT_CASE(pressure_last_user),
 	KUNIT_CASE(pressure_without_memory),
 	KUNIT_CASE(pressure_in_reclaim),
+	KUNIT_CASE(pressure_awaits_jobs),
 	KUNIT_CASE(pressure_full),
 	KUNIT_CASE(pressure_exit),
 	{}

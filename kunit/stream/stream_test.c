@@ -9,6 +9,7 @@
 #include <kunit/test-bug.h>
 #include <drm/drm_gem.h>
 #include "debug/debug.h"
+#include "queue/internal.h"
 #include "queue/queue_helpers.h"
 #include "rig/rig.h"
 
@@ -148,6 +149,81 @@ static void stream_busy_own(struct kunit *test)
 	KUNIT_EXPECT_LT(test, map->seqno, copy->seqno);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
 	pagoda_rig_close(bo);
+}
+
+/* Copies two pages of an allocation in VRAM to the page behind; is busy at the second copy. */
+static int two_transfers(struct pagoda_bo *bo)
+{
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.allocation = bo->id,
+		.transfer = {
+			.size = PAGE_SIZE,
+			.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+			.src = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
+			.dst = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
+		},
+	};
+	struct pagoda_paging_cost cost = {};
+	struct pagoda_stream_txn txn;
+	struct pagoda_vram_cursor cur;
+	int ret;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	pagoda_vram_first(&cur, bo->ttm.resource, 0, bo->ttm.base.size);
+	op.transfer.src.address = cur.address;
+	op.transfer.dst.address = cur.address + PAGE_SIZE;
+	pagoda_cost_add(&cost, pagoda_stream_cost(bo->vidmm, &op), 2);
+	ret = pagoda_stream_begin(&txn, bo->vidmm, bo, PAGODA_STREAM_WAITS_NOT, NULL,
+				  DMA_RESV_USAGE_KERNEL, &cost);
+	if (!ret) {
+		ret = pagoda_stream_emit(&txn, &op);
+		op.needs_idle = true;
+		ret = ret ?: pagoda_stream_emit(&txn, &op);
+		dma_fence_put(pagoda_stream_end(&txn));
+	}
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+/* While a copy waits behind a copy that is complete, other moves go on. */
+static void stream_busy_alone(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 8, CPU, VRAM, 0);
+	struct pagoda_bo *other = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	struct evictor busy = { .bo = bo, .move = two_transfers, .test = test };
+	struct evictor mover = { .bo = other, .test = test };
+	struct dma_fence *fence;
+	bool moved;
+	u32 i;
+
+	pagoda_rig_write_vram(rig, bo, 1);
+	pagoda_rig_write_vram(rig, other, 2);
+	pagoda_rig_settle(rig);
+	fence = pagoda_test_fence(test);
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	bo->content.needs_idle = true;
+	init_completion(&busy.done);
+	init_completion(&mover.done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, &busy, "pagoda-busy")));
+	for (i = 0; i < 1000 && !atomic64_read(&rig->vidmm->stats.busy_retries); i++)
+		msleep(20);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, &mover, "pagoda-mover")));
+	moved = wait_for_completion_timeout(&mover.done, 10 * HZ);
+	KUNIT_EXPECT_TRUE(test, moved);
+	KUNIT_EXPECT_FALSE(test, completion_done(&busy.done));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	wait_for_completion(&busy.done);
+	if (!moved)
+		wait_for_completion(&mover.done);
+	KUNIT_EXPECT_EQ(test, 0, busy.ret);
+	KUNIT_EXPECT_EQ(test, 0, mover.ret);
+	bo->content.needs_idle = false;
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, other, 2));
+	pagoda_rig_close(bo);
+	pagoda_rig_close(other);
 }
 
 /* With no_wait_gpu the move of a busy allocation returns -EBUSY and has no effect. */
@@ -382,6 +458,60 @@ static void stream_wait_sends(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));
 	pagoda_stream_unplug(rig->vidmm, &rig->plug);
 	pagoda_rig_close(bo);
+}
+
+/* Returns pagoda_residency_later() for the allocation. */
+static struct dma_fence *stream_later(struct pagoda_bo *bo, struct dma_fence *latest)
+{
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	latest = pagoda_residency_later(bo->vidmm, latest, bo->ttm.base.resv);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return latest;
+}
+
+/*
+ * Of the moves of two allocations pagoda_residency_later() finds the later one, in whatever order
+ * the allocations are, and keeps no reference to the other's fence.
+ */
+static void stream_finds_the_latest(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *first = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	struct pagoda_bo *second = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	struct dma_fence *early, *late;
+	u32 early_refs, late_refs;
+
+	pagoda_rig_write_vram(rig, first, 1);
+	pagoda_rig_write_vram(rig, second, 2);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_NULL(test, stream_later(second, stream_later(first, NULL)));
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(first));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(second));
+	early = stream_later(first, NULL);
+	late = stream_later(second, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, early);
+	KUNIT_ASSERT_NOT_NULL(test, late);
+	KUNIT_EXPECT_PTR_NE(test, early, late);
+	/* The device has both moves: no other thread takes or drops references from then on. */
+	while (!pagoda_queue_is_sent(late))
+		fsleep(100);
+	flush_workqueue(rig->vidmm->queue->submit_wq);
+	early_refs = kref_read(&early->refcount);
+	late_refs = kref_read(&late->refcount);
+	/* Each call consumes the reference to the result of the call before. */
+	KUNIT_EXPECT_PTR_EQ(test, late, stream_later(second, dma_fence_get(early)));
+	KUNIT_EXPECT_EQ(test, early_refs, kref_read(&early->refcount));
+	KUNIT_EXPECT_EQ(test, late_refs + 1, kref_read(&late->refcount));
+	KUNIT_EXPECT_PTR_EQ(test, late, stream_later(first, late));
+	KUNIT_EXPECT_EQ(test, early_refs, kref_read(&early->refcount));
+	KUNIT_EXPECT_EQ(test, late_refs + 1, kref_read(&late->refcount));
+	dma_fence_put(early);
+	dma_fence_put(late);
+	dma_fence_put(late);
+	pagoda_rig_settle(rig);
+	pagoda_rig_close(first);
+	pagoda_rig_close(second);
 }
 
 /*
@@ -629,6 +759,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_busy),
 	KUNIT_CASE(stream_busy_pieces),
 	KUNIT_CASE(stream_busy_own),
+	KUNIT_CASE(stream_busy_alone),
 	KUNIT_CASE(stream_busy_no_wait),
 	KUNIT_CASE(stream_dependency),
 	KUNIT_CASE(stream_fill_waits),
@@ -638,6 +769,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_plug_of_a_thread),
 	KUNIT_CASE(stream_plug_is_passed),
 	KUNIT_CASE(stream_wait_sends),
+	KUNIT_CASE(stream_finds_the_latest),
 	KUNIT_CASE(stream_small),
 	KUNIT_CASE(stream_no_owner),
 	KUNIT_CASE(stream_split),

@@ -165,6 +165,30 @@ static void room_for_choosy(struct kunit *test)
 }
 
 /*
+ * Of the allocations of a list those that the GPU can use only in VRAM are brought to VRAM first,
+ * contiguous ones before the others.
+ */
+static void room_order(struct kunit *test)
+{
+	const u32 contiguous = DRM_PAGODA_ALLOCATION_CONTIGUOUS;
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bos[] = {
+		pagoda_rig_bo(rig, 1, contiguous, SUBMIT_VRAM, 0),
+		pagoda_rig_bo(rig, 1, 0, SUBMIT_VRAM, 0),
+		pagoda_rig_bo(rig, 1, 0, EITHER, 0),
+		pagoda_rig_bo(rig, 1, contiguous, EITHER, 0),
+	};
+	u32 i;
+
+	KUNIT_EXPECT_LT(test, pagoda_room_rank(bos[0]), pagoda_room_rank(bos[1]));
+	KUNIT_EXPECT_LT(test, pagoda_room_rank(bos[1]), pagoda_room_rank(bos[2]));
+	KUNIT_EXPECT_EQ(test, pagoda_room_rank(bos[2]), pagoda_room_rank(bos[3]));
+	KUNIT_EXPECT_LT(test, pagoda_room_rank(bos[3]), PAGODA_ROOM_RANKS);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		pagoda_rig_close(bos[i]);
+}
+
+/*
  * VRAM has enough room for a contiguous allocation, but not in one range: SUBMIT places all
  * allocations of the job anew.
  */
@@ -262,6 +286,7 @@ static struct kunit_case room_cases[] = {
 	KUNIT_CASE_PARAM(room_for_binds_beside_choosy, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(room_for_binds_beside_others, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(room_for_choosy, pagoda_rig_mmu_modes),
+	KUNIT_CASE(room_order),
 	KUNIT_CASE_PARAM(room_in_one_piece, pagoda_rig_mmu_modes),
 	KUNIT_CASE(room_others_are_waited_for),
 	{ }

@@ -605,9 +605,30 @@ static int vm_interrupted_run(void *data)
 	return 0;
 }
 
+/* Starts a thread that is interrupted in pagoda_vm_validate(); returns whether the call ends. */
+static bool vm_interrupt(struct kunit *test, struct vm_interrupted *call)
+{
+	struct task_struct *task;
+
+	init_completion(&call->done);
+	task = kthread_run(vm_interrupted_run, call, "pagoda-vm");
+	KUNIT_EXPECT_FALSE(test, IS_ERR(task));
+	return IS_ERR(task) || wait_for_completion_timeout(&call->done, 10 * HZ);
+}
+
+/* Expects that the call ended although the lock that the call waited for was held until now. */
+static void vm_expect_interrupted(struct kunit *test, struct vm_interrupted *call, bool ended)
+{
+	KUNIT_EXPECT_TRUE(test, ended);
+	if (!ended)
+		wait_for_completion(&call->done);
+	KUNIT_EXPECT_EQ(test, -EINTR, call->ret);
+	KUNIT_EXPECT_FALSE(test, list_empty(&call->vm->base.evict.list));
+}
+
 /*
- * A signal ends the wait of pagoda_vm_validate() for the VM's lock (-EINTR); mappings stay invalid
- * until a call succeeds.
+ * A signal ends the wait of pagoda_vm_validate() for the VM's lock, and for its reservation
+ * (-EINTR); mappings stay invalid until a call succeeds.
  */
 static void vm_validation_is_interrupted(struct kunit *test)
 {
@@ -615,7 +636,7 @@ static void vm_validation_is_interrupted(struct kunit *test)
 	struct pagoda_vm *vm = vmt_make(rig);
 	struct pagoda_bo *bo = vmt_bo(rig, 1, 1000);
 	struct vm_interrupted call = { .vm = vm };
-	bool left;
+	bool ended;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGE_SIZE, 0));
@@ -623,14 +644,14 @@ static void vm_validation_is_interrupted(struct kunit *test)
 	pagoda_rig_settle(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_FALSE(test, list_empty(&vm->base.evict.list));
-	init_completion(&call.done);
 	mutex_lock(&vm->lock);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(vm_interrupted_run, &call, "pagoda-vm")));
-	left = wait_for_completion_timeout(&call.done, 60 * HZ);
+	ended = vm_interrupt(test, &call);
 	mutex_unlock(&vm->lock);
-	KUNIT_ASSERT_TRUE(test, left);
-	KUNIT_EXPECT_EQ(test, -EINTR, call.ret);
-	KUNIT_EXPECT_FALSE(test, list_empty(&vm->base.evict.list));
+	vm_expect_interrupted(test, &call, ended);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	ended = vm_interrupt(test, &call);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	vm_expect_interrupted(test, &call, ended);
 	KUNIT_EXPECT_EQ(test, 0, vmt_validate(vm));
 	KUNIT_EXPECT_TRUE(test, list_empty(&vm->base.evict.list));
 	pagoda_rig_close(bo);

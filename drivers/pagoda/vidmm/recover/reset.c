@@ -299,7 +299,7 @@ static void reset_told_work(struct work_struct *work)
  * keeps no work that was sent before the driver knew of the report. A device that can't be reset is
  * never used again.
  *
- * Context: Any.
+ * Context: Any. Not after pagoda_reset_stop().
  */
 void pagoda_reset_told(struct pagoda_vidmm *vidmm)
 {
@@ -442,7 +442,6 @@ void pagoda_reset_stop(struct pagoda_vidmm *vidmm)
  */
 void pagoda_reset_fini(struct pagoda_vidmm *vidmm)
 {
-	cancel_work_sync(&vidmm->reset->told);
 	cancel_work_sync(&vidmm->reset->rebuild);
 	cancel_work_sync(&vidmm->reset->hide);
 	mutex_destroy(&vidmm->reset->vms_lock);

@@ -260,8 +260,11 @@ struct unique_reach {
 };
 
 /*
- * Keeps in @most the two driver protections whose mappings reach furthest in the allocation: at
- * least one of the two differs from that of the next mapping, whatever that is.
+ * Keeps in most[0] the driver protection whose mappings reach furthest in the allocation, and in
+ * most[1] that of which this was true before: at least one of the two differs from that of the next
+ * mapping, whatever that is. A mapping with another protection that reaches less far overlaps one
+ * of most[0]. Neither protection is unique then, and what clashes with that mapping also clashes
+ * with those of most[0].
  */
 static void unique_note(struct unique_reach *most, const struct unique_part *part)
 {
@@ -272,9 +275,6 @@ static void unique_note(struct unique_reach *most, const struct unique_part *par
 	} else if (part->end > most[0].end) {
 		most[1] = most[0];
 		most[0] = new;
-	} else if (part->value == most[1].value || part->end > most[1].end) {
-		most[1].end = max(most[1].end, part->end);
-		most[1].value = part->value;
 	}
 }
 

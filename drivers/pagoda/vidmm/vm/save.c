@@ -44,18 +44,6 @@ struct pagoda_side pagoda_save_side(struct pagoda_bo *save, struct pagoda_adl *a
 	return (struct pagoda_side) { .segment = VIRTIO_PAGODA_SEGMENT_SYSTEM, .adl = adl };
 }
 
-/* Returns the save area's flags for INIT_CONTEXT_RESOURCE, which gets no CPU address (C83). */
-static u32 save_flags(const struct pagoda_bo *save)
-{
-	u32 flags = 0;
-
-	if (save->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE)
-		flags |= PAGODA_SAVE_CPU_VISIBLE;
-	if (save->supported == DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))
-		flags |= PAGODA_SAVE_APERTURE_ONLY;
-	return flags;
-}
-
 /*
  * Has the device initialise the save area, and waits for that: jobs may follow at once. Returns 0
  * or a negative errno.
@@ -73,7 +61,6 @@ static int save_init(struct pagoda_save *save)
 			.context = save->context,
 			.size = VIRTIO_PAGODA_CONTEXT_BYTES,
 			.dst = pagoda_save_side(save->bo, &adl),
-			.flags = save_flags(save->bo),
 		},
 	};
 	int ret, done;
