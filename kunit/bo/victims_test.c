@@ -550,6 +550,28 @@ static void victims_are_tried_again(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pagoda_dmem_claim_again(&claim));
 }
 
+/* The policy forgets an allocation that is freed: as a candidate, and as used lately. */
+static void victims_freed(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_policy *policy = &rig->vidmm->victims->policy;
+	const struct pagoda_policy_group *group = &rig->client->choice.group;
+	u64 recent = policy->recent_pages, filled = policy->filled;
+	u32 lanes = group->nr_lanes;
+	struct pagoda_bo *bo = piece(rig, CPU, SUBMIT_VRAM, 1);
+
+	KUNIT_ASSERT_EQ(test, 0, use(client, &bo, 1));
+	KUNIT_EXPECT_EQ(test, recent + PIECE, policy->recent_pages);
+	KUNIT_EXPECT_LT(test, lanes, group->nr_lanes);
+	pagoda_rig_close(bo);
+	pagoda_rig_settle_freed(rig);
+	KUNIT_EXPECT_EQ(test, recent, policy->recent_pages);
+	KUNIT_EXPECT_EQ(test, lanes, group->nr_lanes);
+	KUNIT_EXPECT_EQ(test, filled, policy->filled);
+	submit_client_end(client);
+}
+
 static struct kunit_case victims_cases[] = {
 	KUNIT_CASE(victims_interrupted),
 	KUNIT_CASE(victims_leave_no_window),
