@@ -143,7 +143,7 @@ static void device_makes_no_context(struct kunit *test)
 	uapi_close(client);
 }
 
-/* Without memory, the set-up of the engines' rings and of the control queue fails with -ENOMEM. */
+/* Without memory, the set-up of the engines' rings fails with -ENOMEM. */
 static void device_makes_no_rings(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
@@ -155,11 +155,6 @@ static void device_makes_no_rings(struct kunit *test)
 	uapi_fail_begin(client);
 	uapi_fail_nth(&next);
 	ret = pagoda_exec_init(virtio, NULL);
-	uapi_fail_nth(&next);
-	KUNIT_EXPECT_EQ(test, -ENOMEM, ret);
-	next = 1;
-	uapi_fail_nth(&next);
-	ret = pagoda_control_init(virtio);
 	uapi_fail_nth(&next);
 	KUNIT_EXPECT_EQ(test, -ENOMEM, ret);
 	uapi_fail_end(client);
