@@ -127,8 +127,8 @@ long uapi_await(struct uapi_gpu *gpu, u64 value, u64 patience_ns);
 		     sizeof(struct virtio_pagoda_##type))
 
 /*
- * Until uapi_fail_end(), uapi_fail_nth() and &uapi_client.fail_nth may choose an allocation that may
- * sleep, too. Skips the test on a kernel without failslab.
+ * Until uapi_fail_end(), uapi_fail_nth() and &uapi_client.fail_nth may choose an allocation that
+ * may sleep, too. Skips the test on a kernel without failslab.
  */
 void uapi_fail_begin(struct uapi_client *client);
 void uapi_fail_end(struct uapi_client *client);
