@@ -14,7 +14,8 @@ With SELFTESTS=1 what survives is tried with the programs that touched.txt names
 
 out/mutants.tsv has a row for each mutant: id, file, line, function, kind, before, after, verdict, seconds. Mutants that
 have a row aren't run again, whichever draw they were of; AGAIN=survived runs those again that survived.
-selftests/rigs/mutate/equivalent.tsv proves of mutants that nothing can tell them from the original.
+selftests/rigs/mutate/equivalent.tsv proves of mutants that nothing can tell them from the original; survivors.tsv says of
+others why they survive, which the summary repeats.
 """
 import json
 import os
@@ -34,6 +35,7 @@ ROWS = os.path.join(draw.TOP, "out", "mutants.tsv")
 OPEN = "open"
 HEADER = ("id", "file", "line", "function", "kind", "before", "after", "verdict", "seconds")
 EQUIVALENT = os.path.join(draw.HERE, "equivalent.tsv")
+SURVIVORS = os.path.join(draw.HERE, "survivors.tsv")
 # Seconds of a case that isn't quick, and of the first cases that don't belong to the room.
 SLOW, FIRST = 1.5, 8
 # What a busy host may be the reason of.
@@ -192,8 +194,13 @@ def suite_folders():
     return found
 
 
-def proofs():
-    return {(row["file"], row["function"], row["before"], row["after"]) for row in table(EQUIVALENT)}
+def named(path, what):
+    """A table of mutants: column what by file, function and text."""
+    return {text_of(row): row[what] for row in table(path)}
+
+
+def text_of(row):
+    return row["file"], row["function"], row["before"], row["after"]
 
 
 class Rows:
@@ -228,7 +235,7 @@ class Rows:
 
 def settle(rows, judge, queue, lock):
     """A lane: goes on with one trial after another until all have their verdicts."""
-    proven = proofs()
+    proven = named(EQUIVALENT, "proof")
     while True:
         with lock:
             if not queue:
@@ -253,10 +260,11 @@ def summary(rows, drawn):
     for room, counts in sorted(by_room.items()):
         print(f"{room}\t{counts['killed']}\t{counts['survived']}\t{counts['equivalent']}\t{counts[OPEN]}")
     print("\nsurvived:")
+    reasons = named(SURVIVORS, "reason")
     for row in some:
         if row["verdict"].startswith("survived"):
             print(f"{row['file']}:{row['line']} {row['function']} {row['kind']}: {row['before']} => {row['after']}"
-                  f" [{row['verdict']}]")
+                  f" [{row['verdict']}] {reasons.get(text_of(row), 'no reason is known')}")
     real = kinds["killed"] + kinds["survived"]
     seconds = sum(float(row["seconds"]) for row in some) / max(len(some), 1)
     print(f"\n{len(some)} mutants, {seconds:.1f} s each: {kinds['killed']} killed, {kinds['survived']} survived, "
