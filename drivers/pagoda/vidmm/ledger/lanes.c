@@ -158,9 +158,9 @@ static void lane_end(struct pagoda_policy_lane *lane)
 	list_del_init(&lane->of_group);
 	if (--group->nr_lanes || !owner)
 		return;
-	list_del(&group->of_owner);
+	list_del_init(&group->of_owner);
 	if (list_empty(&owner->groups))
-		list_del(&owner->turn);
+		list_del_init(&owner->turn);
 }
 
 static const struct pagoda_policy_item *lane_first(const struct pagoda_policy_lane *lane)
