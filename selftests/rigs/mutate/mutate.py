@@ -141,11 +141,12 @@ class Judge:
     def begin(self, number, mutant, begun=False):
         """begun: the first stage has been without a verdict."""
         reached = self.baseline.reached.get(str(number), [])
-        if set(reached) == {"boot"}:
+        if "boot" in reached:
             # What boots is the machine's device, which the cases of kunit/uapi use.
             folders = {c: self.folders.get(c.split(".")[0]) for c in self.number}
             others = sorted(self.number, key=lambda c: (folders[c] != folder_of(mutant), self.baseline.seconds.get(c, 0)))
-            reached = dict.fromkeys([c for c in self.number if folders[c] == "uapi"] + others[:BOOT_CASES])
+            reached = dict.fromkeys(reached + [c for c in self.number if folders[c] == "uapi"] +
+                                    (others[:BOOT_CASES] if set(reached) == {"boot"} else []))
         trial = Trial(number, mutant, self.batches(mutant, reached))
         trial.at = STAGES[0] if begun else 0
         return trial
