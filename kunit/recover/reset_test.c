@@ -49,6 +49,25 @@ static void reset_expect_lost(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_is_zero(rig, bo));
 }
 
+/* A device without page tables is reset: content in VRAM is lost, and paging goes on. */
+static void reset_without_tables(struct kunit *test)
+{
+	const struct pagoda_rig_options options = {
+		.without = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE)),
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
+
+	KUNIT_ASSERT_NULL(test, rig->vidmm->mmu);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	reset_expect_lost(rig, bo);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+}
+
 /*
  * A reset of the idle device: content of VRAM is lost, which the device is told once, and replaced
  * by zeros; other content stays, and the mappings of VMs and the aperture exist again.
@@ -458,6 +477,7 @@ static void reset_clears_in_pieces(struct kunit *test)
 
 static struct kunit_case reset_cases[] = {
 	KUNIT_CASE_PARAM(reset_idle, pagoda_rig_modes),
+	KUNIT_CASE(reset_without_tables),
 	KUNIT_CASE_PARAM(reset_leaves_nothing_clean, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_in_flight, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_clears_in_pieces, pagoda_rig_modes),
