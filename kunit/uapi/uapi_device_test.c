@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The machine's first device with its driver as a whole: defaults of the module's parameters,
- * events that were lost or tell of a reset, contexts without memory.
+ * events that were lost or tell of a reset, contexts and queues without memory.
  */
 #include <linux/workqueue.h>
 #include <drm/drm_device.h>
@@ -9,6 +9,7 @@
 #include "core/life.h"
 #include "driver.h"
 #include "queue/exec.h"
+#include "queue/queue.h"
 #include "vidmm/fence/internal.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/vm/vm.h"
@@ -143,6 +144,40 @@ static void device_makes_no_context(struct kunit *test)
 	uapi_close(client);
 }
 
+/* Without memory, pagoda_queue_create() fails with -ENOMEM, whichever allocation fails. */
+static void device_makes_no_queue(struct kunit *test)
+{
+	static const struct pagoda_queue_ops ops = {};
+	struct uapi_client *client = uapi_open(test);
+	const struct pagoda_queue_args args = {
+		.dev = uapi_drm(client)->dev,
+		.ops = &ops,
+		.buffer_size = PAGE_SIZE,
+		.priv_size = PAGE_SIZE,
+		.timeout_ms = MSEC_PER_SEC,
+		.use_cpu = true,
+	};
+	struct pagoda_queue *queue;
+	u32 nth = 0, next, failed = 0;
+
+	uapi_fail_begin(client);
+	do {
+		next = ++nth;
+		uapi_fail_nth(&next);
+		queue = pagoda_queue_create(&args);
+		uapi_fail_nth(&next);
+		if (IS_ERR(queue)) {
+			KUNIT_EXPECT_EQ_MSG(test, -ENOMEM, PTR_ERR(queue), "allocation %u", nth);
+			failed++;
+		} else {
+			pagoda_queue_destroy(queue);
+		}
+	} while (!next);
+	uapi_fail_end(client);
+	KUNIT_EXPECT_GT(test, failed, 3);
+	uapi_close(client);
+}
+
 /* Without memory, the set-up of the engines' rings fails with -ENOMEM. */
 static void device_makes_no_rings(struct kunit *test)
 {
@@ -166,6 +201,7 @@ static struct kunit_case device_cases[] = {
 	KUNIT_CASE(device_loses_events),
 	KUNIT_CASE(device_tells_of_a_reset),
 	KUNIT_CASE(device_makes_no_context),
+	KUNIT_CASE(device_makes_no_queue),
 	KUNIT_CASE(device_makes_no_rings),
 	{}
 };

@@ -15,7 +15,8 @@
 #include "uapi_helpers.h"
 
 #define FILES_TEXT	1024u
-#define INJECT		"pagoda_vgpu/inject"
+#define VGPU		"pagoda_vgpu/"
+#define INJECT		VGPU "inject"
 
 /* Submits the program written so far, with a NOP behind, and waits until the fence has @value. */
 static void files_job(struct uapi_gpu *gpu, u64 value)
@@ -256,6 +257,45 @@ static void files_journal_without_memory(struct kunit *test)
 	uapi_close(client);
 }
 
+/* Files of the software GPU that tell what it knows: notices, tables, pages, bytes of VRAM. */
+static void files_of_vgpu(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	const struct pagoda_vgpu *vgpu = uapi_vgpu(client);
+	char *text = kunit_kzalloc(test, PAGE_SIZE + 1, GFP_KERNEL);
+	struct drm_pagoda_allocation_create bound = {
+		.size = PAGE_SIZE,
+		.flags = DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY,
+		.supported = UAPI_APERTURE,
+	};
+	struct file *file;
+	char count[64];
+
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	uapi_gpu(client, UAPI_ANYWHERE);
+	uapi_must(client, DRM_IOCTL_PAGODA_ALLOCATION_CREATE, &bound);
+	uapi_make_resident(client, bound.handle);
+	snprintf(count, sizeof(count), "count %s ",
+		 pagoda_engine_op_name(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE));
+	KUNIT_EXPECT_GT(test, uapi_read(client, false, VGPU "notices", text, PAGE_SIZE), 0);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, count), "%s", text);
+	memset(text, 0, PAGE_SIZE);
+	KUNIT_EXPECT_GT(test, uapi_read(client, false, VGPU "tables", text, PAGE_SIZE), 0);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, " entries "), "%s", text);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, "tlb 0 entries "), "%s", text);
+	memset(text, 0, PAGE_SIZE);
+	KUNIT_EXPECT_GT(test, uapi_read(client, false, VGPU "aperture", text, PAGE_SIZE), 0);
+	KUNIT_EXPECT_EQ_MSG(test, 0, strncmp(text, "page ", 5), "%s", text);
+	if (!vgpu->engine.mmu_pages)
+		KUNIT_EXPECT_EQ(test, 0, uapi_read(client, false, VGPU "mmu", text, PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, false, VGPU "translate", "nowhere"));
+	file = test_ok(test, uapi_file(client, false, VGPU "vram", O_RDONLY));
+	KUNIT_EXPECT_EQ(test, vgpu->engine.vram_size, vfs_llseek(file, 0, SEEK_END));
+	KUNIT_EXPECT_EQ(test, -EINVAL, vfs_llseek(file, 1, SEEK_END));
+	uapi_close_file(file);
+	uapi_close(client);
+}
+
 /* Files that change the device, or show content, are for root only. */
 static void files_modes(struct kunit *test)
 {
@@ -380,6 +420,7 @@ static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_record),
 	KUNIT_CASE(files_journal),
 	KUNIT_CASE(files_journal_without_memory),
+	KUNIT_CASE(files_of_vgpu),
 	KUNIT_CASE(files_modes),
 	KUNIT_CASE(files_memory),
 	KUNIT_CASE(files_usage),
