@@ -66,6 +66,7 @@ static void reset_without_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_settle(rig);
+	pagoda_rig_close(bo);
 }
 
 /*
