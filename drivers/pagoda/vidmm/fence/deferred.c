@@ -152,6 +152,7 @@ bool pagoda_deferred_is_signalled(struct pagoda_deferred *queue, struct dma_fenc
 	return false;
 }
 
+/* Returns false if the next item waits for a dma_fence or for &pagoda_deferred_ops.ready. */
 static bool deferred_is_ready(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct dma_fence *fence;

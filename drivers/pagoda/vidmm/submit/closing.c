@@ -184,7 +184,7 @@ void pagoda_closing_begin_end(struct pagoda_client *client)
 }
 
 /**
- * pagoda_closing_end() - End what a client did for its queued jobs, which has no contexts any more
+ * pagoda_closing_end() - End what a client did for queued jobs, once its contexts are gone
  * @client: Client, after pagoda_closing_begin_end()
  *
  * Frees the closed handles, and ends paging ahead of the engines.
