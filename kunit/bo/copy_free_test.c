@@ -305,21 +305,29 @@ static void copy_in_use_costs_little(struct kunit *test)
 	copy_end(&t);
 }
 
-/* However late the next try is, a copy is freed when the move that has locked the copy fails. */
-static void copy_is_freed_when_unlocked(struct kunit *test)
+/* Has the shrinker find a copy locked, after so many tries that the next one comes much later. */
+static void copy_meet_late(struct copy_test *t, struct copy_holder *holder)
 {
-	struct copy_test t = copy_begin(submit_rig(test), 0);
-	struct pagoda_copies *copies = t.rig->vidmm->copies;
+	struct kunit *test = t->test;
+	struct pagoda_copies *copies = t->rig->vidmm->copies;
 	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = COPY_PAGES };
-	unsigned long end = jiffies + LIMIT / 2;
-	struct copy_holder holder;
 
-	copy_keep(&t);
-	copy_hold(&t, &holder);
+	copy_keep(t);
+	copy_hold(t, holder);
 	copies->delay = 100 * LIMIT;
 	KUNIT_EXPECT_EQ(test, COPY_PAGES, copies->shrinker->scan_objects(copies->shrinker, &sc));
 	/* The delay is used up when the next one is HZ. */
 	copies_await_delay(test, copies, HZ);
+}
+
+/* However late the next try is, a copy is freed when the move that has locked the copy fails. */
+static void copy_is_freed_when_unlocked(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	unsigned long end = jiffies + LIMIT / 2;
+	struct copy_holder holder;
+
+	copy_meet_late(&t, &holder);
 	complete(&holder.let);
 	pagoda_worker_end(test, &holder.worker);
 	while (copy_bytes(&t) && time_before(jiffies, end))
@@ -334,14 +342,9 @@ static void copy_in_use_is_forgotten(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
 	struct pagoda_copies *copies = t.rig->vidmm->copies;
-	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = COPY_PAGES };
 	struct copy_holder holder;
 
-	copy_keep(&t);
-	copy_hold(&t, &holder);
-	copies->delay = 100 * LIMIT;
-	KUNIT_EXPECT_EQ(test, COPY_PAGES, copies->shrinker->scan_objects(copies->shrinker, &sc));
-	copies_await_delay(test, copies, HZ);
+	copy_meet_late(&t, &holder);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&copies->retry));
 	pagoda_copies_stop(t.rig->vidmm);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&copies->retry));
