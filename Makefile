@@ -44,7 +44,7 @@ help:
 	@echo '                      FILTER=glob of programs'
 	@echo 'make fuzz             feed the engine and the CPU executor packets and compare them; FUZZ_SECONDS=60'
 	@echo 'make mutate           make the driver wrong in N=20 places drawn by SEED=1, and see which of them no test notices;'
-	@echo '                      out/mutants.tsv; FILES=globs, LANES=kernels at once, SELFTESTS=1: in QEMU, too'
+	@echo '                      out/mutants.tsv; FILES=globs, LANES=kernels at once, SELFTESTS=1: in QEMU, too; LIST=table'
 	@echo 'make coverage         which lines the tests execute, of our files and of what they are built on in DRM;'
 	@echo '                      out/coverage.tsv'
 	@echo 'make lint             checkpatch, W=1, sparse, kernel-doc, names at the top'

@@ -136,6 +136,11 @@ def deferred_share():
     return [(DEFERRED, names[share() % 3::3])]
 
 
+def quick():
+    names = {"abi_test", "residency_test", *touched()}
+    return [(BASE, sorted(names & set(programs()))), ("modules", sorted(names & {"reload"}))]
+
+
 STEPS = {
     "stock.selftests-deferred": lambda: [(DEFERRED, deferred())],
     "stock.selftests": lambda: [(BASE, programs()), ("modules", ["reload"])],
@@ -143,7 +148,7 @@ STEPS = {
     "stock.selftests-mmu0": lambda: matrix(COLUMNS[:2]),
     "stock.selftests-mmu1": lambda: matrix(COLUMNS[2:]),
     "stock.selftests-share": matrix_share,
-    "stock.selftests-quick": lambda: [(BASE, sorted({"abi_test", "residency_test", *touched()} & set(programs())))],
+    "stock.selftests-quick": quick,
     "new.selftests": lambda: [(BASE, native())],
     "coverage.selftests": lambda: [(BASE, native()), (SANITIZED, list(SHORT)), ("modules", ["reload"])],
     "debug.selftests": sanitized,

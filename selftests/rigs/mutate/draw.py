@@ -121,6 +121,21 @@ def draw_one(rng, kinds, by_file):
     return None
 
 
+def listed(found, rows):
+    """The mutants that rows of a table name by file, function and text; of two that can't be in one kernel, the first."""
+    names = {(row["file"], row["function"], row["before"], row["after"]) for row in rows}
+    chosen = []
+    for some in found.values():
+        for mutant in some:
+            if (mutant.file, mutant.function, mutant.before, mutant.after) not in names:
+                continue
+            if any(mutant.file == other.file and mutants.crosses(mutant, other) for other in chosen):
+                say(f"left out: {mutant.file}:{mutant.line} {mutant.before[:60]}")
+            else:
+                chosen.append(mutant)
+    return chosen
+
+
 def tree_key(top=TOP):
     """Says whether drivers and suites are what they were."""
     digest = hashlib.sha1()

@@ -167,6 +167,13 @@ class Mutants(unittest.TestCase):
         self.assertNotEqual(some, draw.draw(found, "8", 20))
         self.assertEqual(sum(m.file == "b.c" for m in some), 10)
 
+    def test_listed(self):
+        drop = next(m for m in self.found if m.kind == "drop" and m.before == "note(\"a\");")
+        swap = next(m for m in self.found if m.kind == "order")
+        rows = [m._asdict() for m in (drop, swap)]
+        self.assertEqual(set(draw.listed({"one": self.found}, rows)), {drop, swap})
+        self.assertEqual(draw.listed({"one": self.found}, [{**rows[0], "after": "other();"}]), [])
+
     def test_whole_driver(self):
         """Brackets of all files still match with every mutant that can be together."""
         found = draw.find(draw.TOP, ["residency/*.c", "engine/*.c"])

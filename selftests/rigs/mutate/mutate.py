@@ -13,7 +13,8 @@ With SELFTESTS=1 what survives is tried with the programs that touched.txt names
 (programs.py). LANES kernels run at the same time (1).
 
 out/mutants.tsv has a row for each mutant: id, file, line, function, kind, before, after, verdict, seconds. Mutants that
-have a row aren't run again, whichever draw they were of; AGAIN=survived runs those again that survived.
+have a row aren't run again, whichever draw they were of; AGAIN=survived runs those again that survived. LIST=survivors.tsv,
+or another such table of the tree's mutants, is run instead of a draw.
 selftests/rigs/mutate/equivalent.tsv proves of mutants that nothing can tell them from the original; survivors.tsv says of
 others why they survive, which the summary repeats.
 """
@@ -279,7 +280,12 @@ def main():
     env = os.environ.get
     count, seed, files = int(env("N") or 20), env("SEED") or "1", (env("FILES") or "").split()
     os.makedirs(draw.OUT, exist_ok=True)
-    drawn = draw.draw(draw.find(draw.TOP, files), seed, count + count // 4 + 20)
+    found = draw.find(draw.TOP, files)
+    if env("LIST"):
+        drawn = draw.listed(found, table(env("LIST")))
+        count = len(drawn)
+    else:
+        drawn = draw.draw(found, seed, count + count // 4 + 20)
     built = draw.build(drawn, seed, files)
     wanted = built.numbered()[:count]
     machine = kernel.Kernel(built.kernel)

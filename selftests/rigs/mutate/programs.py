@@ -22,7 +22,7 @@ import touched  # noqa: E402
 
 FAILED = re.compile(r"^\s*not ok \d+ (?:- )?([^#\n]*)", re.M)
 STEP = "stock.selftests"
-CELL = "gpu_physical.mmu0.some"
+CELLS = "gpu_physical.mmu0.some modules"
 
 
 def prepare():
@@ -40,7 +40,7 @@ def prepare():
 def run(number, names):
     """Returns what failed, or None, and whether the mutant was reached."""
     draw.write(os.path.join(draw.TREE, "kunit", "chosen.h"), f"#define PAGODA_MUTANT_CHOSEN {number}\n")
-    env = {**os.environ, "PAGODA_CACHE": draw.OWN_CACHE, "FILTER": ",".join(names), "CELLS": CELL}
+    env = {**os.environ, "PAGODA_CACHE": draw.OWN_CACHE, "FILTER": ",".join(names), "CELLS": CELLS}
     done = subprocess.run([os.path.join(draw.TREE, "selftests/rigs/machine.sh"), "stock", "selftests"], env=env, check=False,
                           stdout=subprocess.DEVNULL)
     out = os.path.join(draw.TREE, "out")
