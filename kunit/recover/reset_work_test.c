@@ -657,7 +657,8 @@ static void work_trace_submit(void *data, const char *dev, u64 id, u64 seqno, u3
 		WRITE_ONCE(trace->sent[id], seqno);
 }
 
-static void work_trace_complete(void *data, const char *dev, u64 id, u64 seqno, int error)
+static void work_trace_complete(void *data, const char *dev, u64 id, u64 seqno, u64 skipped,
+				int error)
 {
 	struct work_trace *trace = data;
 

@@ -95,6 +95,7 @@ replay*)
 	drivers
 	tools
 	CELLS=${CELLS:-gpu_physical.mmu0.all}
+	[[ ! ${CAPTURE:-} ]] || packaged trace-cmd
 	[[ $step != replay-modes ]] || CELLS='gpu_virtual.mmu0.all gpu_physical.mmu1.all gpu_virtual.mmu1.none'
 	traces=
 	for trace in ${TRACE:-$TOP/selftests/traces/*.rtrace.gz}; do

@@ -21,7 +21,9 @@ rig=stock
 "$TOP/selftests/rigs/machine.sh" "$rig" "${STEP:=replay}"
 
 share=$OUT/vm/$rig.$STEP
-cp "$share/trace.txt" "$OUT/trace.txt"
+cp "$share/trace.dat" "$OUT/trace.dat"
+trace-cmd report -i "$OUT/trace.dat" >"$OUT/trace.txt" 2>"$LOGS/trace-cmd.log"
+if grep -m 1 'EVENTS DROPPED' "$OUT/trace.txt"; then die "events were lost: the picture would be wrong"; fi
 cp "$share"/replay.*.log "$OUT/replay.log"
 say "drawing out/residency.svg from $(wc -l <"$OUT/trace.txt") events"
 python3 "$TOP/selftests/tools/replay/residency.py" --trace "$OUT/trace.txt" --log "$OUT/replay.log" -o "$OUT/residency.svg"

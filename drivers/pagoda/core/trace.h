@@ -310,24 +310,29 @@ TRACE_EVENT(pagoda_submit,
 		  __entry->operations)
 );
 
-/* A paging buffer has ended: executed (@error is 0), or with the negative errno @error. */
+/*
+ * A paging buffer has ended: executed (@error is 0), or with the negative errno @error. @skipped:
+ * bytes of its operations that the device didn't copy, because they weren't written
+ */
 TRACE_EVENT(pagoda_complete,
-	TP_PROTO(const char *dev, u64 id, u64 seqno, int error),
-	TP_ARGS(dev, id, seqno, error),
+	TP_PROTO(const char *dev, u64 id, u64 seqno, u64 skipped, int error),
+	TP_ARGS(dev, id, seqno, skipped, error),
 	TP_STRUCT__entry(
 		__string(dev, dev)
 		__field(u64, id)
 		__field(u64, seqno)
+		__field(u64, skipped)
 		__field(int, error)
 	),
 	TP_fast_assign(
 		__assign_str(dev);
 		__entry->id = id;
 		__entry->seqno = seqno;
+		__entry->skipped = skipped;
 		__entry->error = error;
 	),
-	TP_printk("dev=%s id=%llu seqno=%llu error=%d", __get_str(dev), __entry->id,
-		  __entry->seqno, __entry->error)
+	TP_printk("dev=%s id=%llu seqno=%llu skipped=%llu error=%d", __get_str(dev),
+		  __entry->id, __entry->seqno, __entry->skipped, __entry->error)
 );
 
 /* A job is sent to an engine, for the first time or again, each time with another @seqno. */

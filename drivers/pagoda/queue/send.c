@@ -60,7 +60,7 @@ void pagoda_queue_retired(struct pagoda_job *core)
 	struct pagoda_paging_job *job = container_of(core, struct pagoda_paging_job, core);
 
 	trace_pagoda_complete(queue_name(pagoda_queue_of(job)), job->base.id, job->base.seqno,
-			      core->error);
+			      core->request.skipped, core->error);
 }
 
 static void job_fault(struct pagoda_paging_job *job, const struct pagoda_fault *fault)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 # Replays each of $TRACES in each cell of $CELLS, with VRAM the fraction $VRAM of its largest frame;
-# $CAPTURE=1 brings the tracepoints home, and $RIVAL=from:to has another program want half of VRAM in
+# $CAPTURE=1 brings a recording of the tracepoints home, and $RIVAL=from:to has another program want half of VRAM in
 # these frames; $QUEUED batches are in flight. A replay passes if it says so in its last line, in the words agreed, and
 # if it moved what the simulator says.
 # Then the example client runs on the same GPU.
@@ -14,29 +14,24 @@ RESERVE_MB=1
 DRIVER_PARAMETERS="promote_ms=0 submit_share=0 reserve_kb=$((RESERVE_MB * 1024))"
 [ "$QUEUED" ] || DRIVER_PARAMETERS="$DRIVER_PARAMETERS ahead_jobs=0"
 
+# Moves, drm_sched's jobs and gpu_mem_total, recorded by trace-cmd on one time line.
 capture_start() {
 	[ "$CAPTURE" = 1 ] || return 0
-	echo 65536 > /sys/kernel/tracing/buffer_size_kb
-	echo 1 > /sys/kernel/tracing/events/pagoda/enable || return 1
-	cat /sys/kernel/tracing/trace_pipe > /tmp/trace.txt 2> /dev/null &
+	PATH=$PATH:/usr/bin trace-cmd record -q -b 32768 -e pagoda -e gpu_scheduler -e gpu_mem -o /tmp/trace.dat > /tmp/capture.log 2>&1 &
 	capture=$!
+	for _ in $(seq 100); do
+		[ "$(cat /sys/kernel/tracing/events/pagoda/enable)" = 1 ] && return 0
+		sleep 0.1
+	done
+	cat /tmp/capture.log
+	return 1
 }
 
-# The pipe is emptied when nothing is added to the file any more.
 capture_end() {
 	[ "$CAPTURE" = 1 ] || return 0
-	echo 0 > /sys/kernel/tracing/events/pagoda/enable
-	before=-1
-	now=0
-	while [ "$now" != "$before" ]; do
-		sleep 1
-		before=$now
-		now=$(stat -c %s /tmp/trace.txt)
-	done
-	kill "$capture"
-	cp /tmp/trace.txt /out/trace.txt
-	lost=$(grep -c 'LOST .* EVENTS' /tmp/trace.txt)
-	[ "$lost" = 0 ] || echo "trace: events were lost in $lost places"
+	kill -INT "$capture"
+	wait "$capture"
+	cp /tmp/trace.dat /out/trace.dat
 }
 
 # bytes <what> <log>: as a replay says at its end
@@ -69,7 +64,7 @@ replay_one() {
 			${QUEUED:+--queued "$QUEUED"} --verbose 50 "$trace" 2>&1
 		echo $? > /tmp/status
 	} | tee "$log"
-	capture_end
+	capture_end || return 1
 	/bin/sum
 	sum=$?
 	unload_pagoda || return 1

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Draws what a run moved: residency.py --trace TRACE.txt [--log REPLAY.log] [--columns N] -o OUT.svg
 
-TRACE.txt is what tracefs gives of the events pagoda_bo_move, pagoda_bo_free, pagoda_op, pagoda_budget and
-pagoda_trim, and of the marks "frame N" that replay writes. REPLAY.log, if there is one, is replay's output: its name,
-numbers and VRAM size.
+TRACE.txt is what tracefs or trace-cmd report gives of the events pagoda_bo_move, pagoda_bo_free, pagoda_op, pagoda_budget
+and pagoda_trim, of the marks "frame N" that replay writes and, if they are there, of drm_sched's events and gpu_mem_total.
+REPLAY.log, if there is one, is replay's output: its name, numbers and VRAM size.
 
 Above: bytes resident by segment over time; the budget for VRAM of the program that wrote the marks, and what it and
-others use of it. Between: when it was told to trim, and evictions by reason. Below: bytes a second into and out of
-VRAM.
+others use of it; gpu_mem_total of all processes. Between: when it was told to trim, evictions by reason, and when each of
+drm_sched's rings had a job. Below: bytes a second into and out of VRAM.
 
 With --columns time is divided into N columns for a smaller file, and each column shows the average of its part of
 the run, of the lines, too. The numbers in the texts stay those of the whole trace.
@@ -16,11 +16,12 @@ the run, of the lines, too. The numbers in the texts stay those of the whole tra
 import argparse
 import re
 import sys
+from collections import Counter, defaultdict
 from xml.sax.saxutils import escape
 
 LINE = re.compile(r"-(\d+)\s.*?\s(\d+\.\d+): (\w+): (.*)$")
 FIELD = re.compile(r"(\w+)=(\S+)")
-FRAME = re.compile(r"^frame (\d+)")
+FRAME = re.compile(r"(?:^|: )frame (\d+)")
 SEGMENTS = ("vram", "aperture", "system")
 MIB = 1024 * 1024
 
@@ -29,27 +30,34 @@ PLOT = WIDTH - LEFT - RIGHT
 AREA_TOP, AREA_HEIGHT = 152, 300
 TRIMS_TOP, TRIMS_HEIGHT = 486, 18
 TICKS_TOP, TICKS_HEIGHT = 534, 16
+# Without a row of drm_sched's.
 FLOW_TOP, FLOW_HEIGHT = 660, 220
-HEIGHT = 950
+HEIGHT, ROW = 950, TICKS_HEIGHT + 22
 
 INK, SOFT, GRID = "#1f2933", "#616e7c", "#e4e7eb"
 COLOURS = {"vram": "#2f6db3", "aperture": "#e9a93a", "system": "#c3ccd6", "in": "#1f9e89", "out": "#d1495b",
-           "evict": "#6b2fa0", "budget": "#c2185b", "usage": "#ffd23f", "others": "#8df7a8"}
+           "evict": "#6b2fa0", "budget": "#c2185b", "usage": "#ffd23f", "others": "#8df7a8", "job": "#3d5a80", "total": "#0b132b"}
 NAMES = {"vram": "VRAM", "aperture": "aperture (system memory the GPU uses)", "system": "system memory (evicted, or not used yet)"}
 
-
+# drm_sched's events that begin and end a job, by the names of older and newer kernels.
+JOB_BEGINS, JOB_ENDS = ("drm_run_job", "drm_sched_job_run"), ("drm_sched_process_job", "drm_sched_job_done")
 # Rows of evictions: what a move out of VRAM was for, by the driver's reasons.
 REASONS = {"evict": "to make room for others", "request": "on request", None: "for anything else"}
 
 
 class Run:
-    """What the trace says, as lists of (time, ...); budgets: of (time, pid, budget, usage), trims: of (time, pid)."""
+    """What the trace says, as lists of (time, ...); budgets: of (time, pid, budget, usage), trims: of (time, pid).
+
+    rings: lists of (time, (whether a job is in flight,)) by the ring's name.
+    """
 
     def __init__(self, path, columns=None):
         self.columns, self.thin = columns or PLOT, columns is not None
         self.levels, self.flows, self.evictions, self.frames = [], [], [], []
         self.budgets, self.trims, self.pid = [], [], None
         self.where, self.bytes = {}, dict.fromkeys(SEGMENTS, 0)
+        self.rings, self.flying, self.totals = {}, {}, []
+        self.built = defaultdict(Counter)
         self.moves, built = [], False
         self.first = self.last = None
         with open(path, errors="replace") as f:
@@ -72,9 +80,15 @@ class Run:
                     self.trims.append((time, int(fields["pid"]), int(fields["excess"])))
                 elif event == "pagoda_op":
                     built = True
-                    self.operation(time, fields)
-                elif event in ("tracing_mark_write", "0") or "mark_write" in event:
-                    if m := FRAME.match(text.strip()):
+                    self.operation(fields)
+                elif event == "pagoda_complete":
+                    self.complete(time, fields)
+                elif event in JOB_BEGINS or event in JOB_ENDS:
+                    self.job(time, fields["fence"].rstrip(","), fields.get("ring", "").rstrip(","))
+                elif event == "gpu_mem_total" and fields["pid"] == "0":
+                    self.totals.append((time, int(fields["size"]) / MIB))
+                elif event in ("tracing_mark_write", "0", "print") or "mark_write" in event:
+                    if m := FRAME.search(text.strip()):
                         self.frames.append((time, int(m[1])))
                         self.pid = pid
         if not built:
@@ -102,15 +116,31 @@ class Run:
         elif target == "vram" and source in ("system", "aperture"):
             self.moves.append((time, "in", size))
 
-    def operation(self, time, fields):
+    def job(self, time, fence, ring):
+        """A job begins on a ring, or ends: its fence says of which ring the job is."""
+        if ring:
+            self.flying[fence] = ring
+        else:
+            ring = self.flying.pop(fence, None)
+        if ring:
+            busy = ring in self.flying.values()
+            self.rings.setdefault(ring, []).append((time, (float(busy),)))
+
+    def operation(self, fields):
         # An operation that takes several passes is shown once for each.
         if fields.get("op") != "TRANSFER" or fields.get("pass", "0") != "0":
             return
         source, target = fields["src"], fields["dst"]
-        if source == target:
-            return
-        if "vram" in (source, target):
-            self.flows.append((time, "in" if target == "vram" else "out", int(fields["bytes"])))
+        if source != target and "vram" in (source, target):
+            way = "in" if target == "vram" else "out"
+            self.built[fields["id"]][way] += int(fields["bytes"])
+
+    def complete(self, time, fields):
+        """A paging buffer's bytes have moved, but for those that didn't leave VRAM because they weren't written."""
+        moved = self.built.pop(fields["id"], None)
+        if moved and fields["error"] == "0":
+            moved["out"] -= int(fields.get("skipped", 0))
+            self.flows += [(time, way, moved[way]) for way in ("in", "out")]
 
 
 def averages(run, levels, width):
@@ -153,11 +183,13 @@ def size(value):
 
 
 class Svg:
-    def __init__(self):
+    def __init__(self, rows):
+        """rows: how many of drm_sched's rings have one."""
+        self.flow_top, height = FLOW_TOP + rows * ROW, HEIGHT + rows * ROW
         self.parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
             'font-family="Inter, Helvetica, Arial, sans-serif" font-size="13">',
-            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>']
+            f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>']
 
     def text(self, x, y, text, anchor="start", fill=INK, extra=""):
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" {extra}>{escape(text)}</text>')
@@ -270,7 +302,11 @@ def draw_residency(svg, run, vram):
         svg.line(LEFT, y_of(vram / MIB), LEFT + PLOT, y_of(vram / MIB), INK, 'stroke-width="2" stroke-dasharray="6 4"')
         entries.append((INK, f"size of VRAM: {number(vram / MIB)} MiB", True))
     svg.legend(LEFT, AREA_TOP - 54, entries)
-    svg.legend(LEFT, AREA_TOP - 34, draw_budgets(svg, run, y_of))
+    lines = draw_budgets(svg, run, y_of)
+    if run.totals:
+        svg.polyline(line_points(run, run.totals, y_of), COLOURS["total"], 'stroke-width="1.5"')
+        lines.append((COLOURS["total"], "gpu_mem_total of all processes", False))
+    svg.legend(LEFT, AREA_TOP - 34, lines)
     svg.axis_name(AREA_TOP + AREA_HEIGHT / 2, "resident (MiB)")
     svg.line(LEFT, AREA_TOP + AREA_HEIGHT, LEFT + PLOT, AREA_TOP + AREA_HEIGHT, SOFT)
 
@@ -302,12 +338,26 @@ def draw_trims(svg, run):
 
 def draw_evictions(svg, run):
     for n, (reason, text) in enumerate(REASONS.items()):
-        top = TICKS_TOP + n * (TICKS_HEIGHT + 22)
+        top = TICKS_TOP + n * ROW
         times = [time for time, why in run.evictions if why == reason]
         most = draw_strip(svg, run, top, TICKS_HEIGHT, times, COLOURS["evict"])
         width = (run.last - run.first) / run.columns * 1000
         scale = f", each a tick; the darker, the more (up to {most:,} in {width:.0f} ms)" if times else ""
         svg.text(LEFT, top - 5, f"evictions {text}: {len(times):,}{scale}", fill=SOFT)
+
+
+def draw_jobs(svg, run):
+    """A row for each ring; the darker, the larger the part of the time in which the ring had a job."""
+    width, span = PLOT / run.columns, run.last - run.first
+    for n, (ring, levels) in enumerate(sorted(run.rings.items())):
+        top = TICKS_TOP + (len(REASONS) + n) * ROW
+        shares = [share for share, in averages(run, levels, 1)]
+        svg.rect(LEFT, top, PLOT, TICKS_HEIGHT, "#f3f5f8")
+        for column, share in enumerate(shares):
+            if share > 0.005:
+                svg.rect(LEFT + column * width, top, width, TICKS_HEIGHT, COLOURS["job"], f'fill-opacity="{share:.2f}"')
+        busy = sum(shares) / len(shares)
+        svg.text(LEFT, top - 5, f"jobs of {ring}: in flight for {busy * span:.1f} s of {span:.1f}", fill=SOFT)
 
 
 def draw_flow(svg, run):
@@ -321,7 +371,7 @@ def draw_flow(svg, run):
     # Each side gets the room it needs, on one scale.
     high, low = (max(step, step * int(v / step + 0.999)) for v in (high, low))
     scale = FLOW_HEIGHT / (high + low)
-    zero = FLOW_TOP + high * scale
+    zero = svg.flow_top + high * scale
     for n in range(-int(low / step + 1e-9), int(high / step + 1e-9) + 1):
         y = zero - n * step * scale
         svg.line(LEFT, y, LEFT + PLOT, y)
@@ -331,14 +381,14 @@ def draw_flow(svg, run):
     svg.area(base, step_points(rates["out"], lambda v: zero + v * scale), COLOURS["out"])
     svg.line(LEFT, zero, LEFT + PLOT, zero, SOFT)
     totals = {way: sum(a for _, w, a in run.flows if w == way) for way in ("in", "out")}
-    svg.legend(LEFT, FLOW_TOP - 14, [(COLOURS["in"], f"paged in, upwards: {size(totals['in'])}", False),
+    svg.legend(LEFT, svg.flow_top - 14, [(COLOURS["in"], f"paged in, upwards: {size(totals['in'])}", False),
                                      (COLOURS["out"], f"paged out, downwards: {size(totals['out'])}", False)])
-    svg.axis_name(FLOW_TOP + FLOW_HEIGHT / 2, "paging traffic (MiB/s)")
+    svg.axis_name(svg.flow_top + FLOW_HEIGHT / 2, "paging traffic (MiB/s)")
 
 
 def draw_time(svg, run):
     span = run.last - run.first
-    bottom = FLOW_TOP + FLOW_HEIGHT
+    bottom = svg.flow_top + FLOW_HEIGHT
     for value in ticks(span, 14):
         x = LEFT + PLOT * value / span
         svg.line(x, bottom, x, bottom + 6, SOFT)
@@ -374,6 +424,14 @@ def log_facts(path):
     return facts
 
 
+def check(run, facts):
+    """What the trace says was copied is what the replay says."""
+    for way in ("in", "out"):
+        traced, told = sum(amount for _, w, amount in run.flows if w == way), facts.get("paged_" + way)
+        if told is not None and abs(traced - told) > told / 100 + MIB:
+            sys.exit(f"residency.py: paged {way}: {traced} bytes by the trace, {told} by the replay")
+
+
 def draw_title(svg, run, facts):
     svg.text(LEFT, 38, f"{facts.get('name', 'replay')}: what was resident where, and what moved",
              extra='font-size="22" font-weight="600"')
@@ -391,11 +449,14 @@ def main():
     p.add_argument("-o", "--output", required=True)
     p.add_argument("--columns", type=int, help="columns of time (default: one a point of the picture's width)")
     args = p.parse_args()
-    run, facts, svg = Run(args.trace, args.columns), log_facts(args.log), Svg()
+    run, facts = Run(args.trace, args.columns), log_facts(args.log)
+    check(run, facts)
+    svg = Svg(len(run.rings))
     draw_title(svg, run, facts)
     draw_residency(svg, run, facts.get("vram"))
     draw_trims(svg, run)
     draw_evictions(svg, run)
+    draw_jobs(svg, run)
     draw_flow(svg, run)
     draw_time(svg, run)
     svg.write(args.output)
