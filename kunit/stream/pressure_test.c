@@ -25,6 +25,7 @@
  */
 #define CLIENT_BYTES	SZ_1M
 #define CLIENT_MOVES	SZ_2M
+#define USER_MOVES	SZ_8M
 #define SUBMISSION	SZ_128K	/* each submission counts that, too */
 #define ALL_BYTES	SZ_32M
 
@@ -399,6 +400,37 @@ static void pressure_moves(struct kunit *test)
 	pagoda_client_put(bob);
 }
 
+/* Clients of a user together may have USER_MOVES bytes of content in flight; another user's may go on. */
+static void pressure_moves_of_user(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_client *ann[USER_MOVES / CLIENT_MOVES + 1], *bob = pressure_client(rig, BOB);
+	u32 n, last = ARRAY_SIZE(ann) - 1;
+	struct pressure_waiter waiter;
+	struct pagoda_caller caller;
+
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	ann[last] = pressure_client(rig, ANN);
+	for (n = 0; n < last; n++) {
+		ann[n] = pressure_client(rig, ANN);
+		pagoda_caller_begin(rig->vidmm, &caller, ann[n]);
+		pressure_fill(rig, 1, CLIENT_MOVES - SUBMISSION);
+		pagoda_caller_end(rig->vidmm, &caller);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await_moves(rig->vidmm, ann[n]));
+	}
+	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await_moves(rig->vidmm, ann[last]));
+	pressure_page_for(rig, ann[0], 1);
+	waiter_run(&waiter, rig, ann[last], true);
+	waiter_expect_waits(&waiter);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_caller_await_moves(rig->vidmm, bob));
+	pagoda_fake_transport_let(rig->fake, 1);
+	waiter_expect_ends(&waiter, 0);
+	pressure_end(rig);
+	for (n = 0; n <= last; n++)
+		pagoda_client_put(ann[n]);
+	pagoda_client_put(bob);
+}
+
 /* A killed thread stops waiting in pagoda_caller_await(), although the device executes nothing. */
 static void pressure_killed(struct kunit *test)
 {
@@ -703,6 +735,7 @@ static struct kunit_case pressure_cases[] = {
 	KUNIT_CASE(pressure_caller),
 	KUNIT_CASE(pressure_of_client),
 	KUNIT_CASE(pressure_moves),
+	KUNIT_CASE(pressure_moves_of_user),
 	KUNIT_CASE(pressure_killed),
 	KUNIT_CASE(pressure_of_user),
 	KUNIT_CASE(pressure_last_user),

@@ -237,7 +237,8 @@ extern "C" {
  * device has executed enough of these buffers. Only a signal that kills the process ends this wait
  * (EINTR). In the same way MAKE_RESIDENT, EVICT and RECLAIM without a paging queue wait while more
  * than 2 MiB count for the client's paging in flight, its content and 128 KiB for each paging
- * buffer; queued requests, jobs and changes of VMs don't begin meanwhile.
+ * buffer, or more than 8 MiB for all clients of its user; queued requests, jobs and changes of VMs
+ * don't begin meanwhile.
  *
  * The numbers are %DRM_PAGODA_MAX_VMS and so on. "Half of what others leave" is half of the
  * total less what other users have; a user that is alone has half of the total at most.

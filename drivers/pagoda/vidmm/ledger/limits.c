@@ -49,10 +49,12 @@
 /*
  * LIMITS_MOVING: most bytes of content that a client has in flight when its next request or job
  * begins to page: enough for the device to be busy meanwhile, and no more, because what other
- * clients page is executed behind all of it. LIMITS_SUBMISSION: bytes that each submission counts
- * in addition, for the time that the device needs for a submission that moves nothing.
+ * clients page is executed behind all of it. LIMITS_USER_MOVING: the same for all clients of a user
+ * together. LIMITS_SUBMISSION: bytes that each submission counts in addition, for the time that the
+ * device needs for a submission that moves nothing.
  */
 #define LIMITS_MOVING		SZ_2M
+#define LIMITS_USER_MOVING	SZ_8M
 #define LIMITS_SUBMISSION	SZ_128K
 
 /*
@@ -107,7 +109,7 @@ static const struct limit_row limit_rows[PAGODA_LIMITS] = {
 };
 
 /*
- * struct pagoda_user - a user. @counts, @scarce: sums over the user's quotas, @quotas of them;
+ * struct pagoda_user - a user. @counts, @scarce, @moving: sums over the user's quotas, @quotas of them;
  * @crowded: a call found that the user has more than its share of paging buffers; @lowered: wait
  * queue of such calls, and of those that found their client over its limit
  */
@@ -117,6 +119,7 @@ struct pagoda_user {
 	u32 quotas;
 	u64 counts[PAGODA_LIMITS];
 	u64 scarce[PAGODA_SCARCES];
+	u64 moving;
 	bool crowded;
 	wait_queue_head_t lowered;
 };
@@ -361,6 +364,14 @@ void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, 
 	pagoda_quota_put(quota);
 }
 
+/* Adds modulo 2^64 to what counts as content in flight of the client and its user. */
+static void limits_add_moving(struct pagoda_quota *quota, u64 bytes)
+{
+	lockdep_assert_held(&quota->limits->lock);
+	quota->moving += bytes;
+	quota->user->moving += bytes;
+}
+
 static void limits_add_paging(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes)
 {
 	lockdep_assert_held(&limits->lock);
@@ -387,7 +398,7 @@ void pagoda_limits_take(struct pagoda_limits *limits, struct pagoda_quota *quota
 	spin_lock_irqsave(&limits->lock, flags);
 	limits_add_paging(limits, quota, bytes);
 	if (quota)
-		quota->moving += LIMITS_SUBMISSION;
+		limits_add_moving(quota, LIMITS_SUBMISSION);
 	spin_unlock_irqrestore(&limits->lock, flags);
 	if (quota)
 		kref_get(&quota->kref);
@@ -408,7 +419,7 @@ void pagoda_limits_moves(struct pagoda_limits *limits, struct pagoda_quota *quot
 	if (!quota || !moved)
 		return;
 	spin_lock_irqsave(&limits->lock, flags);
-	quota->moving += moved;
+	limits_add_moving(quota, moved);
 	spin_unlock_irqrestore(&limits->lock, flags);
 }
 
@@ -418,20 +429,32 @@ static bool limits_client_is_over(const struct pagoda_quota *quota)
 	       quota->counts[PAGODA_LIMIT_PAGING] > limit_rows[PAGODA_LIMIT_PAGING].client;
 }
 
-/* Returns whether the client moves too much. Without the lock the answer may be outdated. */
-static bool limits_client_moves(const struct pagoda_quota *quota)
+/* What limits_over() finds: beyond LIMITS_MOVING, LIMITS_USER_MOVING, the limit of buffers. */
+#define LIMITS_OVER_MOVING		BIT(0)
+#define LIMITS_OVER_USER_MOVING		BIT(1)
+#define LIMITS_OVER_BUFFERS		BIT(2)
+
+/* Returns how the client moves too much, or all clients of its user do; outdated without the lock. */
+static u32 limits_moves_too_much(const struct pagoda_quota *quota)
 {
-	return quota && READ_ONCE(quota->moving) > LIMITS_MOVING;
+	if (!quota)
+		return 0;
+	return (READ_ONCE(quota->moving) > LIMITS_MOVING ? LIMITS_OVER_MOVING : 0) |
+	       (READ_ONCE(quota->user->moving) > LIMITS_USER_MOVING ? LIMITS_OVER_USER_MOVING : 0);
+}
+
+static u32 limits_over(const struct pagoda_quota *quota)
+{
+	return limits_moves_too_much(quota) |
+	       (limits_client_is_over(quota) ? LIMITS_OVER_BUFFERS : 0);
 }
 
 /*
  * Returns whether calls of the quota's user that wait in pagoda_limits_await() or
- * pagoda_limits_await_moves() have to be woken: the client was over its limit (@was_over) and isn't
- * any more, or it moved too much (@moved) and doesn't any more, or a call found the user over its
- * share, which the user isn't any more.
+ * pagoda_limits_await_moves() have to be woken: something of what limits_over() said (@before)
+ * isn't so any more, or a call found the user over its share, which the user isn't any more.
  */
-static bool limits_are_lowered(struct pagoda_limits *limits, struct pagoda_quota *quota,
-			       bool was_over, bool moved)
+static bool limits_are_lowered(struct pagoda_limits *limits, struct pagoda_quota *quota, u32 before)
 {
 	struct pagoda_user *user = quota->user;
 
@@ -440,8 +463,7 @@ static bool limits_are_lowered(struct pagoda_limits *limits, struct pagoda_quota
 		user->crowded = false;
 		return true;
 	}
-	return (was_over && !limits_client_is_over(quota)) ||
-	       (moved && !limits_client_moves(quota));
+	return before & ~limits_over(quota);
 }
 
 /**
@@ -456,16 +478,16 @@ static bool limits_are_lowered(struct pagoda_limits *limits, struct pagoda_quota
 void pagoda_limits_give(struct pagoda_limits *limits, struct pagoda_quota *quota, u64 bytes,
 			u64 moved)
 {
-	bool was_over, did_move, wake;
 	unsigned long flags;
+	u32 before;
+	bool wake;
 
 	spin_lock_irqsave(&limits->lock, flags);
-	was_over = limits_client_is_over(quota);
-	did_move = limits_client_moves(quota);
+	before = limits_over(quota);
 	limits_add_paging(limits, quota, -bytes);
 	if (quota)
-		quota->moving -= LIMITS_SUBMISSION + moved;
-	wake = quota && limits_are_lowered(limits, quota, was_over, did_move);
+		limits_add_moving(quota, -(LIMITS_SUBMISSION + moved));
+	wake = quota && limits_are_lowered(limits, quota, before);
 	spin_unlock_irqrestore(&limits->lock, flags);
 	if (wake)
 		wake_up_all(&quota->user->lowered);
@@ -539,19 +561,19 @@ int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota
  * @quota: The client's quota
  *
  * As pagoda_limits_await(), but waits until at most LIMITS_MOVING bytes count for paging in flight
- * that the client caused.
+ * that the client caused, and LIMITS_USER_MOVING for that of all clients of its user.
  *
  * Context: Sleeps. Outside of all locks and sections.
  * Return: 0; -ERESTARTSYS if the caller was killed.
  */
 int pagoda_limits_await_moves(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {
-	return wait_event_killable(quota->user->lowered, !limits_client_moves(quota));
+	return wait_event_killable(quota->user->lowered, !limits_moves_too_much(quota));
 }
 
 static bool limits_is_too_much(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {
-	return limits_client_moves(quota) || pagoda_limits_is_over(limits, quota);
+	return limits_moves_too_much(quota) || pagoda_limits_is_over(limits, quota);
 }
 
 /**
