@@ -293,6 +293,7 @@ static void exec_lost(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engine_job *job;
 
+	lockdep_assert_held(&engine->reset_lock);
 	/* All jobs of an engine that is gone have ended, and its transport may be freed already. */
 	if (engine->gone)
 		return;
