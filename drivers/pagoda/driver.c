@@ -79,7 +79,6 @@ static void client_end_work(struct work_struct *work)
 	struct pagoda_client *client = container_of(work, struct pagoda_client, end);
 	struct drm_device *drm = client->drm;
 
-	pagoda_client_wait_idle(client, MAX_SCHEDULE_TIMEOUT);
 	pagoda_kcov_begin(client->kcov);
 	client_end(pagoda_device_of_drm(drm)->vidmm, client);
 	pagoda_kcov_end();

@@ -328,14 +328,6 @@ static void calls_bind_choose(struct kunit *test)
 	uapi_close(client);
 }
 
-static u32 calls_syncobj(struct uapi_client *client)
-{
-	struct drm_syncobj_create args = {};
-
-	uapi_must(client, DRM_IOCTL_SYNCOBJ_CREATE, &args);
-	return args.handle;
-}
-
 static long calls_await(struct uapi_client *client, u32 syncobj, u64 patience_ns)
 {
 	struct drm_syncobj_wait args = {
@@ -357,7 +349,7 @@ static void calls_submit_syncobjs(struct kunit *test)
 	struct uapi_client *client = uapi_open(test);
 	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
 	struct uapi_gpu *late = uapi_gpu(client, UAPI_ANYWHERE);
-	u32 syncobj = calls_syncobj(client);
+	u32 syncobj = uapi_syncobj(client);
 	struct drm_pagoda_sync signal = { syncobj, DRM_PAGODA_SYNC_SIGNAL };
 	const struct drm_pagoda_sync syncs[] = {
 		{ .handle = syncobj },

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Clients that act as user programs do: run jobs, wait for fences, make an allocation resident,
- * evict, offer and reclaim it, prefer segments, leave objects and jobs behind, lose the driver.
+ * evict, offer and reclaim it, prefer segments, leave objects, jobs and VM_BINDs behind, lose the
+ * driver.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
@@ -15,10 +16,12 @@
 #include <linux/suspend.h>
 #include <linux/virtio.h>
 #include <drm/drm_device.h>
+#include <drm/drm_syncobj.h>
 #include "core/device.h"
 #include "queue/queue_helpers.h"
 #include "rig/command.h"
 #include "rig/spy.h"
+#include "submit/submit_helpers.h"
 #include "uapi/args.h"
 #include "vidmm/ledger/client.h"
 #include "uapi_helpers.h"
@@ -440,6 +443,18 @@ static void client_store(struct pagoda_bo *bo, u64 value)
 	WRITE_ONCE(*(u64 *)(page + UAPI_DATA), value);
 }
 
+/* Starts a job that runs until client_store() stores 1, and then signals @sync. */
+static void client_start_job(struct uapi_gpu *gpu, const struct drm_pagoda_sync *sync)
+{
+	struct kunit *test = gpu->client->test;
+
+	UAPI_ADD(gpu, SIGNAL, signal, VIRTIO_PAGODA_COMMAND_EVENT,
+		 .address = cpu_to_le64(FENCE(gpu)), .value = cpu_to_le64(1));
+	UAPI_ADD(gpu, WAIT, wait, 0, .address = cpu_to_le64(DATA(gpu)), .value = cpu_to_le64(1));
+	KUNIT_ASSERT_EQ(test, 0, uapi_submit_syncs(gpu, sync, 1));
+	KUNIT_ASSERT_EQ(test, 0, uapi_await(gpu, 1, UAPI_PATIENCE));
+}
+
 /*
  * A client's file is closed while a job runs that waits for a word: the close doesn't wait for the
  * job. When the job has ended, all that the client had is destroyed.
@@ -451,19 +466,59 @@ static void client_leaves_a_job(struct kunit *test)
 	struct pagoda_client *left = client->file->driver_priv;
 	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_APERTURE);
 	struct pagoda_bo *bo = pagoda_bo_lookup(client->file, gpu->page);
+	const struct drm_pagoda_sync sync = {
+		gpu->fence, DRM_PAGODA_SYNC_SIGNAL | DRM_PAGODA_SYNC_FENCE, 2,
+	};
 
 	KUNIT_ASSERT_NOT_NULL(test, bo);
-	UAPI_ADD(gpu, SIGNAL, signal, VIRTIO_PAGODA_COMMAND_EVENT,
-		 .address = cpu_to_le64(FENCE(gpu)), .value = cpu_to_le64(1));
-	UAPI_ADD(gpu, WAIT, wait, 0, .address = cpu_to_le64(DATA(gpu)), .value = cpu_to_le64(1));
-	KUNIT_ASSERT_EQ(test, 0, uapi_submit(gpu, 2));
-	KUNIT_ASSERT_EQ(test, 0, uapi_await(gpu, 1, UAPI_PATIENCE));
+	client_start_job(gpu, &sync);
 	kref_get(&left->kref);
 	/* A CPU mapping would keep the file open. */
 	KUNIT_EXPECT_EQ(test, 0, vm_munmap(gpu->view, PAGE_SIZE));
 	uapi_close(client);
 	/* The close has left the client to a work item. */
 	KUNIT_EXPECT_PTR_EQ(test, drm, left->drm);
+	client_store(bo, 1);
+	pagoda_bo_put(bo);
+	client_expect_freed(test, left);
+}
+
+/*
+ * A client's file is closed while a job runs and a VM_BIND waits for the job: the VM_BIND is
+ * cancelled at once, not when the job has ended.
+ */
+static void client_cancels_a_bind(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_client *left = client->file->driver_priv;
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_APERTURE);
+	struct pagoda_bo *bo = pagoda_bo_lookup(client->file, gpu->page);
+	const struct drm_pagoda_sync job = { uapi_syncobj(client), DRM_PAGODA_SYNC_SIGNAL };
+	const struct drm_pagoda_sync syncs[] = {
+		{ job.handle }, { uapi_syncobj(client), DRM_PAGODA_SYNC_SIGNAL },
+	};
+	struct drm_syncobj *bound = drm_syncobj_find(client->file, syncs[1].handle);
+	struct drm_pagoda_bind_entry entry = {
+		.type = DRM_PAGODA_BIND_MAP,
+		.handle = gpu->page,
+		.address = gpu->address + 2 * PAGE_SIZE,
+		.size = PAGE_SIZE,
+	};
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_NOT_NULL(test, bo);
+	KUNIT_ASSERT_NOT_NULL(test, bound);
+	client_start_job(gpu, &job);
+	KUNIT_ASSERT_EQ(test, 0, drm_syncobj_find_fence(client->file, job.handle, 0, 0, &fence));
+	KUNIT_ASSERT_EQ(test, 0, uapi_bind_syncs(gpu, &entry, syncs, ARRAY_SIZE(syncs)));
+	kref_get(&left->kref);
+	/* A CPU mapping would keep the file open. */
+	KUNIT_EXPECT_EQ(test, 0, vm_munmap(gpu->view, PAGE_SIZE));
+	uapi_close(client);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, submit_wait_point(bound, 0));
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fence));
+	dma_fence_put(fence);
+	drm_syncobj_put(bound);
 	client_store(bo, 1);
 	pagoda_bo_put(bo);
 	client_expect_freed(test, left);
@@ -588,6 +643,7 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(client_is_freed_at_once),
 	KUNIT_CASE(client_leaves_nothing),
 	KUNIT_CASE(client_leaves_a_job),
+	KUNIT_CASE(client_cancels_a_bind),
 	KUNIT_CASE(client_makes_no_vm),
 	KUNIT_CASE(client_compares_without_memory),
 	KUNIT_CASE(client_outlives_the_driver),

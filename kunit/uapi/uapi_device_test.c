@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The machine's first device with its driver as a whole: defaults of the module's parameters,
- * events that were lost or tell of a reset, contexts and queues without memory.
+ * events that were lost or tell of a reset, contexts, queues and monitored fences without memory.
  */
+#include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <drm/drm_device.h>
 #include "core/device.h"
@@ -10,6 +11,7 @@
 #include "driver.h"
 #include "queue/exec.h"
 #include "queue/queue.h"
+#include "rig/vidmm_helpers.h"
 #include "vidmm/fence/internal.h"
 #include "vidmm/ledger/ledger.h"
 #include "vidmm/vm/vm.h"
@@ -117,31 +119,62 @@ static void device_tells_of_a_reset(struct kunit *test)
 	uapi_close(client);
 }
 
-/* Without memory, pagoda_exec_context_create() fails with -ENOMEM, whichever allocation fails. */
-static void device_makes_no_context(struct kunit *test)
+/*
+ * Calls @make(@arg) with each of its memory allocations failing in turn, and at last with none.
+ * Expects -ENOMEM or an object, which @undo destroys. Returns how often the result was -ENOMEM.
+ */
+static u32 device_starve(struct uapi_client *client, void *(*make)(void *arg),
+			 void (*undo)(void *made), void *arg)
 {
-	struct uapi_client *client = uapi_open(test);
-	struct pagoda_engines *engines = device_of(client)->vidmm->engines;
-	struct pagoda_exec_context *context;
 	u32 nth = 0, next, failed = 0;
+	void *made;
 
 	uapi_fail_begin(client);
 	do {
 		next = ++nth;
 		uapi_fail_nth(&next);
-		context = pagoda_exec_context_create(engines, 0, PAGODA_EXEC_NORMAL,
-						     UNUSED_CONTEXT, 0, NULL);
+		made = make(arg);
 		uapi_fail_nth(&next);
-		if (IS_ERR(context)) {
-			KUNIT_EXPECT_EQ_MSG(test, -ENOMEM, PTR_ERR(context), "allocation %u", nth);
+		if (IS_ERR(made)) {
+			KUNIT_EXPECT_EQ_MSG(client->test, -ENOMEM, PTR_ERR(made), "allocation %u",
+					    nth);
 			failed++;
 		} else {
-			pagoda_exec_context_destroy(context);
+			undo(made);
 		}
 	} while (!next);
 	uapi_fail_end(client);
-	KUNIT_EXPECT_GT(test, failed, 0);
+	return failed;
+}
+
+static void *device_make_context(void *engines)
+{
+	return pagoda_exec_context_create(engines, 0, PAGODA_EXEC_NORMAL, UNUSED_CONTEXT, 0, NULL);
+}
+
+static void device_end_context(void *context)
+{
+	pagoda_exec_context_destroy(context);
+}
+
+/* Without memory, pagoda_exec_context_create() fails with -ENOMEM, whichever allocation fails. */
+static void device_makes_no_context(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+
+	KUNIT_EXPECT_GT(test, device_starve(client, device_make_context, device_end_context,
+					    device_of(client)->vidmm->engines), 0);
 	uapi_close(client);
+}
+
+static void *device_make_queue(void *args)
+{
+	return pagoda_queue_create(args);
+}
+
+static void device_end_queue(void *queue)
+{
+	pagoda_queue_destroy(queue);
 }
 
 /* Without memory, pagoda_queue_create() fails with -ENOMEM, whichever allocation fails. */
@@ -149,7 +182,7 @@ static void device_makes_no_queue(struct kunit *test)
 {
 	static const struct pagoda_queue_ops ops = {};
 	struct uapi_client *client = uapi_open(test);
-	const struct pagoda_queue_args args = {
+	struct pagoda_queue_args args = {
 		.dev = uapi_drm(client)->dev,
 		.ops = &ops,
 		.buffer_size = PAGE_SIZE,
@@ -157,24 +190,40 @@ static void device_makes_no_queue(struct kunit *test)
 		.timeout_ms = MSEC_PER_SEC,
 		.use_cpu = true,
 	};
-	struct pagoda_queue *queue;
-	u32 nth = 0, next, failed = 0;
 
-	uapi_fail_begin(client);
-	do {
-		next = ++nth;
-		uapi_fail_nth(&next);
-		queue = pagoda_queue_create(&args);
-		uapi_fail_nth(&next);
-		if (IS_ERR(queue)) {
-			KUNIT_EXPECT_EQ_MSG(test, -ENOMEM, PTR_ERR(queue), "allocation %u", nth);
-			failed++;
-		} else {
-			pagoda_queue_destroy(queue);
-		}
-	} while (!next);
-	uapi_fail_end(client);
-	KUNIT_EXPECT_GT(test, failed, 3);
+	KUNIT_EXPECT_GT(test, device_starve(client, device_make_queue, device_end_queue, &args), 3);
+	uapi_close(client);
+}
+
+/* Returns a manager that has nothing but its monitored fences. */
+static void *device_make_fences(void *drm)
+{
+	struct pagoda_vidmm *vidmm = kzalloc(sizeof(*vidmm), GFP_KERNEL);
+	int ret;
+
+	if (!vidmm)
+		return ERR_PTR(-ENOMEM);
+	vidmm->drm = drm;
+	ret = pagoda_mfences_init(vidmm, NULL);
+	if (!ret)
+		return vidmm;
+	kfree(vidmm);
+	return ERR_PTR(ret);
+}
+
+static void device_end_fences(void *vidmm)
+{
+	pagoda_mfences_fini(vidmm);
+	kfree(vidmm);
+}
+
+/* Without memory, the set-up of monitored fences fails with -ENOMEM, whichever allocation fails. */
+static void device_makes_no_fences(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+
+	KUNIT_EXPECT_GT(test, device_starve(client, device_make_fences, device_end_fences,
+					    pagoda_kunit_drm(test)), 5);
 	uapi_close(client);
 }
 
@@ -202,6 +251,7 @@ static struct kunit_case device_cases[] = {
 	KUNIT_CASE(device_tells_of_a_reset),
 	KUNIT_CASE(device_makes_no_context),
 	KUNIT_CASE(device_makes_no_queue),
+	KUNIT_CASE(device_makes_no_fences),
 	KUNIT_CASE(device_makes_no_rings),
 	{}
 };

@@ -197,9 +197,22 @@ void uapi_set_word(struct uapi_client *client, unsigned long at, u64 value)
 
 /* ---- Jobs ------------------------------------------------------------------------------- */
 
-long uapi_bind(struct uapi_gpu *gpu, struct drm_pagoda_bind_entry *entry)
+u32 uapi_syncobj(struct uapi_client *client)
+{
+	struct drm_syncobj_create args = {};
+
+	uapi_must(client, DRM_IOCTL_SYNCOBJ_CREATE, &args);
+	return args.handle;
+}
+
+long uapi_bind_syncs(struct uapi_gpu *gpu, struct drm_pagoda_bind_entry *entry,
+		     const struct drm_pagoda_sync *syncs, u32 count)
 {
 	struct drm_pagoda_vm_bind args = {
+		.syncs = {
+			uapi_put(gpu->client, UAPI_MORE, syncs, count * sizeof(*syncs)), count,
+			sizeof(*syncs),
+		},
 		.entries = {
 			.array = uapi_put(gpu->client, UAPI_ENTRIES, entry, sizeof(*entry)),
 			.count = 1,
@@ -211,6 +224,11 @@ long uapi_bind(struct uapi_gpu *gpu, struct drm_pagoda_bind_entry *entry)
 
 	uapi_get(gpu->client, UAPI_ENTRIES, entry, sizeof(*entry));
 	return ret;
+}
+
+long uapi_bind(struct uapi_gpu *gpu, struct drm_pagoda_bind_entry *entry)
+{
+	return uapi_bind_syncs(gpu, entry, NULL, 0);
 }
 
 static void uapi_bind_page(struct uapi_gpu *gpu, u32 type, u32 handle, u64 address)

@@ -106,10 +106,15 @@ unsigned long uapi_map(struct uapi_client *client, u32 handle);
 u64 uapi_word(struct uapi_client *client, unsigned long at);
 void uapi_set_word(struct uapi_client *client, unsigned long at, u64 value);
 
+/* Returns the handle of a new syncobj. */
+u32 uapi_syncobj(struct uapi_client *client);
 /* Returns a new struct uapi_gpu, whose page supports @segments; page and fence are mapped. */
 struct uapi_gpu *uapi_gpu(struct uapi_client *client, u32 segments);
 /* Calls VM_BIND with one entry, and reads the entry back. Returns VM_BIND's result. */
 long uapi_bind(struct uapi_gpu *gpu, struct drm_pagoda_bind_entry *entry);
+/* As uapi_bind(), but with the @count @syncs; @count may be 0. */
+long uapi_bind_syncs(struct uapi_gpu *gpu, struct drm_pagoda_bind_entry *entry,
+		     const struct drm_pagoda_sync *syncs, u32 count);
 /* Appends a command to the program being written. */
 void uapi_command(struct uapi_gpu *gpu, const void *command, u32 size);
 /*

@@ -34,7 +34,8 @@ struct ring_request {
  * has found the ring empty and is about to switch interrupts on. @requests has one more than the
  * ring has room for. @kept has the first descriptors of @nr_kept commands that aren't answered yet;
  * @looks counts down how often the driver finds no answer before a command is answered. @paging is
- * the device whose paging queue the commands of a control queue reset.
+ * the device whose paging queue the commands of a control queue reset. @stopped: the device was
+ * reset through its transport.
  */
 struct ring_device {
 	struct kunit *test;
@@ -50,6 +51,7 @@ struct ring_device {
 	u32 nr_kept;
 	u32 looks;
 	struct ring_device *paging;
+	bool stopped;
 };
 
 static struct ring_device *ring_of(struct virtqueue *vq)
@@ -696,6 +698,47 @@ static void ring_failed_reset_looks(struct kunit *test)
 	pagoda_control_fini(&device->virtio);
 }
 
+static void ring_stop_device(struct virtio_device *vdev)
+{
+	struct ring_device *device = container_of(vdev, struct ring_device, vdev);
+
+	device->stopped = true;
+}
+
+/* Ends a callback that began, on another processor, before the device was reset. */
+static void ring_end_callbacks(struct virtio_device *vdev)
+{
+	struct ring_device *device = container_of(vdev, struct ring_device, vdev);
+
+	if (device->stopped)
+		ring_interrupt(device);
+}
+
+/*
+ * When the device is taken out of use, a callback that still runs completes what the device has
+ * executed; the other requests are aborted after that.
+ */
+static void ring_waits_for_callbacks(struct kunit *test)
+{
+	static const struct virtio_config_ops config = {
+		.reset = ring_stop_device,
+		.synchronize_cbs = ring_end_callbacks,
+	};
+	struct ring_device *device = ring_create(test, pagoda_paging_interrupt);
+	u32 i;
+
+	device->vdev.config = &config;
+	pagoda_ring_init(&device->virtio.paging, &device->virtio, device->vq);
+	for (i = 0; i < 2; i++)
+		KUNIT_ASSERT_EQ(test, 0, ring_submit(device, i, i + 1));
+	ring_execute(device);
+	pagoda_virtio_quiet(&device->virtio);
+	KUNIT_EXPECT_TRUE(test, device->stopped);
+	ring_expect(device, 0, PAGODA_OUTCOME_OK);
+	ring_expect(device, 1, PAGODA_OUTCOME_ABORTED);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&device->virtio.paging.outstanding));
+}
+
 /* &ring_device.late: answers commands that ask for RING_EXTENTS extents, with two at a time. */
 static void ring_tell_extents(struct ring_device *device)
 {
@@ -784,6 +827,7 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_reset_takes_all_back),
 	KUNIT_CASE(ring_looks_for_answers),
 	KUNIT_CASE(ring_failed_reset_looks),
+	KUNIT_CASE(ring_waits_for_callbacks),
 	KUNIT_CASE(ring_reads_extents),
 	KUNIT_CASE(ring_listen_tells),
 	{ }

@@ -126,6 +126,12 @@ void pagoda_leave(struct pagoda_vidmm *vidmm)
 	up_read(&vidmm->reset->sections);
 }
 
+static void sections_shut(struct pagoda_reset *reset, bool shut)
+{
+	lockdep_assert_held_write(&reset->sections);
+	WRITE_ONCE(reset->shut, shut);
+}
+
 /**
  * pagoda_sections_close() - Close sections until pagoda_sections_open()
  * @vidmm: Memory manager
@@ -137,7 +143,7 @@ void pagoda_sections_close(struct pagoda_vidmm *vidmm)
 	struct pagoda_reset *reset = vidmm->reset;
 
 	down_write(&reset->sections);
-	WRITE_ONCE(reset->shut, true);
+	sections_shut(reset, true);
 	up_write(&reset->sections);
 }
 
@@ -155,7 +161,7 @@ void pagoda_sections_open(struct pagoda_vidmm *vidmm)
 	struct pagoda_reset *reset = vidmm->reset;
 
 	down_write(&reset->sections);
-	WRITE_ONCE(reset->shut, false);
+	sections_shut(reset, false);
 	up_write(&reset->sections);
 	wake_up_all(&reset->rebuilt);
 }

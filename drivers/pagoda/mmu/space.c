@@ -174,6 +174,7 @@ void pagoda_space_invalidate(struct pagoda_space *space, u64 va, u64 size,
 {
 	struct pagoda_batch batch;
 
+	lockdep_assert_held(&space->lock);
 	pagoda_batch_init(&batch, space, NULL);
 	pagoda_range_invalidate(&batch, va, size);
 	pagoda_batch_emit_tables(&batch, emit);
@@ -230,6 +231,7 @@ void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
 	struct pagoda_table *table = space_find(space, cookie);
 	struct pagoda_batch batch;
 
+	lockdep_assert_held(&space->lock);
 	pagoda_batch_init(&batch, space, NULL);
 	if (!table || WARN_ON(!table->parent && space->attached))
 		return;
@@ -314,6 +316,7 @@ static bool space_walk(const struct pagoda_space *space, u64 va, u64 *entry, u64
 	const struct pagoda_table *table = space->root, *next;
 	u32 index, w;
 
+	lockdep_assert_held(&space->lock);
 	while (table && va < pagoda_table_end(table)) {
 		index = pagoda_table_index(table, va);
 		*entry = table->words[0].values[index];

@@ -184,6 +184,7 @@ static void job_has_place(struct pagoda_engine_job *job)
 
 static void grant_end(struct pagoda_exec_context *context)
 {
+	lockdep_assert_held(&context->engine->flight.lock);
 	if (list_empty(&context->grant))
 		return;
 	list_del_init(&context->grant);
@@ -209,6 +210,7 @@ static void places_grant(struct pagoda_exec_engine *engine)
 	struct pagoda_exec_context *context;
 	struct rb_node *first;
 
+	lockdep_assert_held(&engine->flight.lock);
 	while (places_free(engine) && (first = rb_first_cached(&engine->asking))) {
 		context = rb_entry(first, struct pagoda_exec_context, asking);
 		asking_leave(context);

@@ -123,6 +123,18 @@ static struct pagoda_engine_job *exec_guilty(struct pagoda_exec_engine *engine)
 	return NULL;
 }
 
+/* Bans the context of the guilty job, and counts the fault, or that the job hung. */
+static void exec_ban_context(struct pagoda_exec_engine *engine, struct pagoda_engine_job *job,
+			     bool hung)
+{
+	lockdep_assert_held(&engine->flight.lock);
+	job->context->banned = true;
+	pagoda_places_leave(job->context);
+	job->core.error = hung ? -ETIME : -EFAULT;
+	engine->stats.faults += !hung;
+	engine->stats.timeouts += hung;
+}
+
 /*
  * Bans the context of the guilty job and tells the context's owner, before the job's fence signals.
  * The engine is paused, so that the job stays in flight.
@@ -143,11 +155,7 @@ static void exec_blame(struct pagoda_exec_engine *engine, struct pagoda_engine_j
 			    report.hung ? "hangs" : "faulted", report.fault.reason,
 			    report.fault.address);
 	spin_lock_irq(&engine->flight.lock);
-	job->context->banned = true;
-	pagoda_places_leave(job->context);
-	job->core.error = report.hung ? -ETIME : -EFAULT;
-	engine->stats.faults += !report.hung;
-	engine->stats.timeouts += report.hung;
+	exec_ban_context(engine, job, report.hung);
 	spin_unlock_irq(&engine->flight.lock);
 	pagoda_exec_context_tell(job->context, &report);
 }
@@ -285,6 +293,7 @@ static void exec_lost(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engine_job *job;
 
+	lockdep_assert_held(&engine->reset_lock);
 	/* All jobs of an engine that is gone have ended, and its transport may be freed already. */
 	if (engine->gone)
 		return;

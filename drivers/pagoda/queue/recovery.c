@@ -456,6 +456,18 @@ bool pagoda_queue_is_closed(struct pagoda_queue *queue)
 	return READ_ONCE(queue->closed);
 }
 
+/* Opens the queue if it is closed; returns false if a reset of the device is in progress. */
+static bool queue_open(struct pagoda_queue *queue)
+{
+	lockdep_assert_held(&queue->flight.lock);
+	if (queue->adapter_busy)
+		return false;
+	if (queue->closed)
+		queue->doomed_id = queue->last_id;
+	queue->closed = false;
+	return true;
+}
+
 /**
  * pagoda_queue_restart() - Give the device work again after its memory was rebuilt
  * @queue: The queue
@@ -469,14 +481,10 @@ bool pagoda_queue_is_closed(struct pagoda_queue *queue)
  */
 bool pagoda_queue_restart(struct pagoda_queue *queue)
 {
-	bool busy;
+	bool opened;
 
 	spin_lock_irq(&queue->flight.lock);
-	busy = queue->adapter_busy;
-	if (queue->closed && !busy) {
-		queue->doomed_id = queue->last_id;
-		queue->closed = false;
-	}
+	opened = queue_open(queue);
 	spin_unlock_irq(&queue->flight.lock);
-	return !busy;
+	return opened;
 }

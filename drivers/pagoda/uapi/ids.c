@@ -45,15 +45,25 @@ static void object_get(enum pagoda_object kind, void *object)
 	}
 }
 
+static void *object_find(struct pagoda_client *client, enum pagoda_object kind, u32 id)
+{
+	void *object;
+
+	/* The lock keeps the id's reference from being dropped before object_get(). */
+	lockdep_assert_held(&client->lock);
+	object = xa_load(&client->objects[kind], id);
+	if (object)
+		object_get(kind, object);
+	return object;
+}
+
 /* Returns the client's object of @kind that has the id, with a reference; NULL if there is none. */
 void *pagoda_client_find(struct pagoda_client *client, enum pagoda_object kind, u32 id)
 {
 	void *object;
 
 	mutex_lock(&client->lock);
-	object = xa_load(&client->objects[kind], id);
-	if (object)
-		object_get(kind, object);
+	object = object_find(client, kind, id);
 	mutex_unlock(&client->lock);
 	return object;
 }

@@ -38,6 +38,7 @@ static ssize_t listener_read_now(struct pagoda_listener *listener, char __user *
 	struct drm_pagoda_event news[PAGODA_LISTENER_SLOTS];
 	u32 count;
 
+	lockdep_assert_held(&listener->reading);
 	count = pagoda_listener_peek(listener, news,
 				     min(size / sizeof(*news), PAGODA_LISTENER_SLOTS));
 	if (copy_to_user(buf, news, count * sizeof(*news)))

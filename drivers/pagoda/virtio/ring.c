@@ -86,6 +86,7 @@ static int ring_add(struct pagoda_ring *ring, struct pagoda_request *request)
 	struct scatterlist head, data, tail, *sgs[PAGODA_RING_DESCRIPTORS];
 	u32 out = 0;
 
+	lockdep_assert_held(&ring->lock);
 	sg_init_one(&head, &request->header, sizeof(request->header));
 	sgs[out++] = &head;
 	if (request->size) {
@@ -124,6 +125,13 @@ static int ring_submit(struct pagoda_transport *transport, struct pagoda_request
 	return ret == -ENOSPC ? -ENOSPC : -ENODEV;
 }
 
+/* Shows the device the requests added; returns whether the device wants its doorbell rung. */
+static bool ring_kick_prepare(struct pagoda_ring *ring)
+{
+	lockdep_assert_held(&ring->lock);
+	return ring->vq && virtqueue_kick_prepare(ring->vq);
+}
+
 /* Rings the doorbell, unless the device asked for no doorbells or has no power. */
 static void ring_kick(struct pagoda_transport *transport)
 {
@@ -132,7 +140,7 @@ static void ring_kick(struct pagoda_transport *transport)
 	bool notify;
 
 	spin_lock_irqsave(&ring->lock, flags);
-	notify = ring->vq && virtqueue_kick_prepare(ring->vq);
+	notify = ring_kick_prepare(ring);
 	spin_unlock_irqrestore(&ring->lock, flags);
 	if (!notify)
 		return;

@@ -101,16 +101,16 @@ u32 pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu)
 
 /*
  * Writes a fence's value at @at; with FORWARD only if the new value is larger than the old. Readers
- * of the new value see all earlier writes (C116), and never a half-written value (C117).
+ * of the new value see all earlier writes (C116), and never a half-written value (C117): both ways
+ * to store the value order it behind earlier writes.
  */
 static void fence_write(u8 *at, const struct virtio_pagoda_signal_monitored_fence *signal)
 {
 	bool forward = le16_to_cpu(signal->packet.flags) & VIRTIO_PAGODA_SIGNAL_FORWARD;
 	__le64 *here = (__le64 *)at, old = READ_ONCE(*here);
 
-	smp_wmb();	/* writes of earlier packets are visible before the fence's value */
 	if (!forward)
-		WRITE_ONCE(*here, signal->value);
+		smp_store_release(here, signal->value);	/* after the writes of earlier packets */
 	while (forward && le64_to_cpu(old) < le64_to_cpu(signal->value))
 		forward = !try_cmpxchg(here, &old, signal->value);
 }

@@ -397,6 +397,7 @@ static u32 bo_residency(struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	if (!bo->wish.resident || !res || res->mem_type == TTM_PL_SYSTEM)
 		return DRM_PAGODA_NOT_RESIDENT;
 	if (res->mem_type == TTM_PL_VRAM)
@@ -408,6 +409,7 @@ static void bo_describe_place(struct pagoda_bo *bo, struct drm_pagoda_allocation
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	info->segment = res ? pagoda_segment_of(res) : DRM_PAGODA_SEGMENT_SYSTEM;
 	info->num_ranges = 0;
 	info->address = 0;

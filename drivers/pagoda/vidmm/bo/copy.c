@@ -572,6 +572,13 @@ static void copies_work(struct work_struct *work)
 	copies_free(container_of(work, struct pagoda_copies, work), ULONG_MAX, false);
 }
 
+static void copies_try_again(struct pagoda_copies *copies)
+{
+	lockdep_assert_held(&copies->lock);
+	list_splice_tail_init(&copies->locked, &copies->unwanted);
+	queue_work(copies->wq, &copies->work);
+}
+
 /*
  * Has copies_work() try the copies in &pagoda_copies.locked again. The threads that have locked
  * them may wait for jobs: while these go on, each try costs little, and there are few tries.
@@ -582,9 +589,8 @@ static void copies_retry(struct work_struct *work)
 						    retry);
 
 	spin_lock(&copies->lock);
-	list_splice_tail_init(&copies->locked, &copies->unwanted);
+	copies_try_again(copies);
 	spin_unlock(&copies->lock);
-	queue_work(copies->wq, &copies->work);
 }
 
 /**

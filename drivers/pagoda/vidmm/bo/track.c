@@ -170,6 +170,7 @@ static int track_reset(struct pagoda_bo *bo, struct pagoda_track *track)
 {
 	int ret = track_begin(bo->vidmm);
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	WRITE_ONCE(bo->content.track, track);
 	if (!ret && pagoda_bo_is_in_vram(bo))
 		ret = track_fetch(bo, 0, bo->ttm.base.size);
@@ -274,6 +275,7 @@ static int track_query(struct pagoda_bo *bo, const struct pagoda_client *client,
 	u64 first = offset >> PAGE_SHIFT, i;
 	int ret;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	if (!track || track->client != client)
 		return -ENOENT;
 	ret = track_update(bo, offset, size);

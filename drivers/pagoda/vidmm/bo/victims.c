@@ -159,13 +159,9 @@ void pagoda_victims_pass_over(struct pagoda_bo *bo, const struct dma_resv *mine,
 			      struct pagoda_victims_search *search)
 {
 	struct pagoda_policy_aside *aside = &search->aside;
-	struct pagoda_victims *victims = bo->vidmm->victims;
 
-	if (bo->ttm.base.resv != mine) {
-		spin_lock(&victims->lock);
+	if (bo->ttm.base.resv != mine)
 		list_move_tail(&bo->choice.tried, &search->held);
-		spin_unlock(&victims->lock);
-	}
 	if (bo->vm.uses && aside->count < PAGODA_POLICY_ASIDE)
 		aside->groups[aside->count++] = &bo->vm.uses->group;
 }
@@ -439,6 +435,13 @@ bool pagoda_victims_take(struct pagoda_bo *want, struct pagoda_bo *victim,
 	return done;
 }
 
+static bool victims_comes_later(const struct pagoda_victims *victims, const struct pagoda_bo *bo,
+				u64 when)
+{
+	lockdep_assert_held(&victims->lock);
+	return pagoda_policy_is_later(&victims->policy, &bo->choice.item, when);
+}
+
 /*
  * Returns whether a victim that the policy picked may leave VRAM for an allocation that comes ahead
  * of the queued job @when: an idle allocation whose next use comes after that job. Jobs may use
@@ -454,7 +457,7 @@ static bool victims_is_spare(struct pagoda_bo *bo, u64 when)
 	    pagoda_stream_is_awaited(bo->vidmm, bo->ttm.base.resv))
 		return false;
 	spin_lock(&victims->lock);
-	later = pagoda_policy_is_later(&victims->policy, &bo->choice.item, when);
+	later = victims_comes_later(victims, bo, when);
 	spin_unlock(&victims->lock);
 	return later;
 }

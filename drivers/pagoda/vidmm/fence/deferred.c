@@ -191,6 +191,17 @@ static struct pagoda_deferred_item *deferred_first(struct pagoda_deferred *queue
 	return item;
 }
 
+static void deferred_delete(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	lockdep_assert_held(&queue->vidmm->deferred_lock);
+	spin_lock(&queue->lock);
+	list_del(&item->entry);
+	queue->hurried -= !!queue->hurried;
+	if (!--queue->count)
+		list_del_init(&queue->entry);
+	spin_unlock(&queue->lock);
+}
+
 /* Removes an item from its queue, and an emptied queue from &pagoda_vidmm.deferred. */
 static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -198,12 +209,7 @@ static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferre
 	unsigned long flags;
 
 	spin_lock_irqsave(&vidmm->deferred_lock, flags);
-	spin_lock(&queue->lock);
-	list_del(&item->entry);
-	queue->hurried -= !!queue->hurried;
-	if (!--queue->count)
-		list_del_init(&queue->entry);
-	spin_unlock(&queue->lock);
+	deferred_delete(queue, item);
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 }
 
@@ -343,17 +349,23 @@ bool pagoda_deferred_is_empty(struct pagoda_deferred *queue)
 }
 
 /*
- * Inserts an item behind all items of equal or higher priority. An item of lower priority that the
+ * Inserts an item behind all items of equal or higher priority, and a queue that was empty in
+ * &pagoda_vidmm.deferred. An item of lower priority that the
  * worker is submitting at the moment may then be behind the new item in the list.
  */
 static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_deferred_item *before;
 
+	lockdep_assert_held(&queue->vidmm->deferred_lock);
+	spin_lock(&queue->lock);
 	list_for_each_entry_reverse(before, &queue->items, entry)
 		if (before->priority >= item->priority)
 			break;
 	list_add(&item->entry, &before->entry);
+	if (!queue->count++)
+		list_add_tail(&queue->entry, &queue->vidmm->deferred);
+	spin_unlock(&queue->lock);
 }
 
 /**
@@ -376,11 +388,7 @@ void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_i
 	pagoda_syncs_promise(vidmm, item->syncs);
 	pagoda_syncs_arm(item->syncs, queue);
 	spin_lock_irqsave(&vidmm->deferred_lock, flags);
-	spin_lock(&queue->lock);
 	deferred_insert(queue, item);
-	if (!queue->count++)
-		list_add_tail(&queue->entry, &vidmm->deferred);
-	spin_unlock(&queue->lock);
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 	mod_delayed_work(system_dfl_wq, &queue->work, 0);
 }
@@ -410,15 +418,12 @@ VISIBLE_IF_KUNIT void pagoda_deferred_flush(struct pagoda_deferred *queue)
 /*
  * Has the items that are in the queue now submitted as soon as the dma_fences that they wait for
  * exist, and monitored fences have reached the values that they wait for: without waiting until the
- * dma_fences signal or &pagoda_deferred_ops.ready returns true.
+ * dma_fences signal or &pagoda_deferred_ops.ready returns true. Caller holds the queue's lock.
  */
 static void deferred_hurry(struct pagoda_deferred *queue)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&queue->lock, flags);
+	lockdep_assert_held(&queue->lock);
 	queue->hurried = queue->count;
-	spin_unlock_irqrestore(&queue->lock, flags);
 	pagoda_deferred_again(queue);
 }
 
@@ -444,7 +449,9 @@ int pagoda_deferred_settle(struct pagoda_deferred *queue)
 	 */
 	smp_mb();
 	before = READ_ONCE(queue->runs);
+	spin_lock_irq(&queue->lock);
 	deferred_hurry(queue);
+	spin_unlock_irq(&queue->lock);
 	do {
 		pagoda_deferred_flush(queue);
 		if (pagoda_deferred_is_empty(queue))

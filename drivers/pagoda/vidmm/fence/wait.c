@@ -272,6 +272,7 @@ static struct pagoda_mfence *mfences_next_lost(struct pagoda_mfences *mfences)
 {
 	struct pagoda_mfence *mfence;
 
+	lockdep_assert_held(&mfences->lock);
 	list_for_each_entry(mfence, &mfences->held, held)
 		if (mfence->lost)
 			return mfence;

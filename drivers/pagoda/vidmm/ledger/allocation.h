@@ -129,7 +129,8 @@ struct pagoda_bo_tiling {
  * struct pagoda_bo_choice - State of an allocation for the choice of victims in VRAM (policy.c)
  * @item: The allocation, as the policy sees it
  * @tried: Entry in &pagoda_victims_search.tried or &pagoda_victims_search.held while a search for
- *	room has a reference to the allocation as a victim
+ *	room has a reference to the allocation as a victim. That search moves the entry from one
+ *	list to the other without the lock: other searches only look whether there is an entry
  * @kept: Entry in &pagoda_victims.kept while @keep is set
  * @jobs: Value of &pagoda_vm_uses.jobs of the VM that the allocation is private to, when the
  *	allocation was last marked as written, as clean or as just copied (written.c); 0 if the

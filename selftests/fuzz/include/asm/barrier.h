@@ -2,7 +2,7 @@
 #ifndef PAGODA_FUZZ_BARRIER_H
 #define PAGODA_FUZZ_BARRIER_H
 
-/* A release fence: earlier reads and writes come before later writes. */
-#define smp_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
+/* Earlier reads and writes come before the write of @value. */
+#define smp_store_release(at, value)	__atomic_store_n(at, value, __ATOMIC_RELEASE)
 
 #endif
