@@ -350,8 +350,8 @@ bool pagoda_deferred_is_empty(struct pagoda_deferred *queue)
 
 /*
  * Inserts an item behind all items of equal or higher priority, and a queue that was empty in
- * &pagoda_vidmm.deferred. An item of lower priority that the
- * worker is submitting at the moment may then be behind the new item in the list.
+ * &pagoda_vidmm.deferred. An item of lower priority that the worker is submitting at the moment may
+ * then be behind the new item in the list.
  */
 static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
