@@ -9,6 +9,17 @@
 
 #include "vgpu.h"
 
+static void notices_add(struct pagoda_vgpu_notices *notices,
+			const struct virtio_pagoda_packet *packet, u32 size)
+{
+	u64 *slot = notices->last[notices->total++ % PAGODA_VGPU_NOTICES];
+
+	lockdep_assert_held(&notices->lock);
+	memset(slot, 0, PAGODA_VGPU_NOTICE_SIZE);
+	memcpy(slot, packet, size);
+	notices->counts[le16_to_cpu(packet->opcode)]++;
+}
+
 /*
  * Counts a notice and keeps a copy of its first bytes; the engine has checked the whole @packet.
  * Runs in the thread of the queue that executes @packet.
@@ -18,13 +29,9 @@ void pagoda_vgpu_notify(void *context, const struct virtio_pagoda_packet *packet
 	struct pagoda_vgpu *vgpu = context;
 	struct pagoda_vgpu_notices *notices = &vgpu->notices;
 	u32 size = min_t(u32, le32_to_cpu(packet->length), PAGODA_VGPU_NOTICE_SIZE);
-	u64 *slot;
 
 	spin_lock(&notices->lock);
-	slot = notices->last[notices->total++ % PAGODA_VGPU_NOTICES];
-	memset(slot, 0, PAGODA_VGPU_NOTICE_SIZE);
-	memcpy(slot, packet, size);
-	notices->counts[le16_to_cpu(packet->opcode)]++;
+	notices_add(notices, packet, size);
 	spin_unlock(&notices->lock);
 }
 

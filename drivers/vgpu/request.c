@@ -56,22 +56,14 @@ static void request_hold(struct pagoda_vgpu_queue *queue, const struct pagoda_vg
 static void request_corrupt(struct virtio_pagoda_completion *completion,
 			    const struct pagoda_vgpu_mischief *mischief)
 {
-	switch (mischief->corrupt) {
-	case PAGODA_VGPU_CORRUPT_SEQNO:
+	if (mischief->corrupt == PAGODA_VGPU_CORRUPT_SEQNO)
 		completion->seqno = cpu_to_le64(mischief->value);
-		break;
-	case PAGODA_VGPU_CORRUPT_STATUS:
+	else if (mischief->corrupt == PAGODA_VGPU_CORRUPT_STATUS)
 		completion->status = cpu_to_le32(mischief->value);
-		break;
-	case PAGODA_VGPU_CORRUPT_PACKETS:
+	else if (mischief->corrupt == PAGODA_VGPU_CORRUPT_PACKETS)
 		completion->packets = cpu_to_le32(mischief->value);
-		break;
-	case PAGODA_VGPU_CORRUPT_FAULT:
+	else if (mischief->corrupt == PAGODA_VGPU_CORRUPT_FAULT)
 		completion->fault.reason = cpu_to_le32(mischief->value);
-		break;
-	default:
-		break;
-	}
 }
 
 /*

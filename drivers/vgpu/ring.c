@@ -21,6 +21,11 @@ static void ring_store16(__virtio16 *to, u16 value)
 	WRITE_ONCE(*to, __cpu_to_virtio16(true, value));
 }
 
+static void ring_store16_mb(__virtio16 *to, u16 value)
+{
+	virt_store_mb(*to, __cpu_to_virtio16(true, value));	/* publish before later reads */
+}
+
 /* Initializes the device's side of a newly created ring. */
 void pagoda_vgpu_ring_init(struct pagoda_vgpu_ring *ring, struct virtqueue *vq)
 {
@@ -242,11 +247,11 @@ void pagoda_vgpu_ring_mute(struct pagoda_vgpu_ring *ring)
  */
 bool pagoda_vgpu_ring_listen(struct pagoda_vgpu_ring *ring)
 {
+	/* Publish the request for a doorbell before the available index is read. */
 	if (ring->event_idx)
-		ring_store16(&vring_avail_event(&ring->vring), ring->next_avail);
+		ring_store16_mb(&vring_avail_event(&ring->vring), ring->next_avail);
 	else
-		ring_store16(&ring->vring.used->flags, 0);
-	virt_mb();	/* publish the request for a doorbell before the available index is read */
+		ring_store16_mb(&ring->vring.used->flags, 0);
 	return ring_load16(&ring->vring.avail->idx) != ring->next_avail;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Placements: the places that TTM is asked for when an allocation is made resident, is evicted, or
- * is accessed by the CPU.
+ * is accessed by the CPU. Also the point of its creation from which an allocation can be found.
  */
+#include <kunit/test-bug.h>
 #include <drm/drm_gem.h>
 #include "rig/rig.h"
 
@@ -192,12 +193,50 @@ static void bo_exceeds_aperture(struct kunit *test)
 	pagoda_rig_close(other);
 }
 
+/* Stands in for the driver's ttm_tt_create(), which is called while an allocation is made. */
+static struct ttm_tt *bo_half_made(struct ttm_buffer_object *ttm_bo, u32 flags)
+{
+	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo), *found;
+	unsigned long id = bo->id;
+
+	found = pagoda_bo_next(bo->vidmm, &id);
+	KUNIT_EXPECT_NULL(kunit_get_current_test(), found);
+	if (found)
+		drm_gem_object_put(pagoda_bo_gem(found));
+	return pagoda_ttm_funcs.ttm_tt_create(ttm_bo, flags);
+}
+
+/*
+ * A walk over all allocations, as for a rebuild or a sleep, finds an allocation only when its
+ * creation has succeeded: the walk takes a reference and the reservation.
+ */
+static void bo_is_found_when_made(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct ttm_device_funcs funcs = pagoda_ttm_funcs;
+	struct pagoda_bo *bo, *found;
+	unsigned long id;
+
+	funcs.ttm_tt_create = bo_half_made;
+	rig->vidmm->ttm.funcs = &funcs;
+	bo = pagoda_rig_bo(rig, 1, CPU, VRAM, 0);
+	rig->vidmm->ttm.funcs = &pagoda_ttm_funcs;
+	KUNIT_ASSERT_NOT_NULL(test, bo->ttm.ttm);
+	id = bo->id;
+	found = pagoda_bo_next(rig->vidmm, &id);
+	KUNIT_EXPECT_PTR_EQ(test, bo, found);
+	if (found)
+		drm_gem_object_put(pagoda_bo_gem(found));
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case bo_cases[] = {
 	KUNIT_CASE(bo_resident),
 	KUNIT_CASE(bo_evicted),
 	KUNIT_CASE(bo_cpu),
 	KUNIT_CASE(bo_contiguous),
 	KUNIT_CASE(bo_exceeds_aperture),
+	KUNIT_CASE(bo_is_found_when_made),
 	{}
 };
 

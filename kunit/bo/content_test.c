@@ -5,8 +5,10 @@
  * plug holds back.
  */
 #include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
 #include <linux/kthread.h>
 #include <linux/log2.h>
+#include <linux/mm.h>
 #include <linux/timekeeping.h>
 #include <drm/drm_gem.h>
 #include "debug/debug.h"
@@ -501,6 +503,53 @@ static void content_short_isnt_full(struct kunit *test)
 	pagoda_rig_close(other);
 }
 
+/* Stands in for pagoda_pages_available(): memory is short, but suffices for small allocations. */
+static long few_pages(void)
+{
+	return totalram_pages() / 32 * 3;
+}
+
+static struct pagoda_bo *pages_populated;
+
+/* Stands in for pagoda_pages_alloc(): another thread could have this done at the same time. */
+static int pages_meanwhile(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
+			   const struct ttm_operation_ctx *ctx)
+{
+	struct kunit *test = kunit_get_current_test();
+	struct ttm_operation_ctx other = {};
+
+	kunit_deactivate_static_stub(test, pagoda_pages_alloc);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_pages_populate(pages_populated, &other));
+	return pagoda_pages_alloc(vidmm, tt, ctx);
+}
+
+/*
+ * While memory is short a single allocation is populated at a time; nothing waits for that with an
+ * allocation that has its pages.
+ */
+static void content_has_its_pages(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *full = pagoda_rig_bo(rig, 2, CPU, VRAM, 0);
+	struct pagoda_bo *empty = pagoda_rig_bo(rig, 2, CPU, VRAM, 0);
+	struct ttm_operation_ctx ctx = {};
+
+	dma_resv_lock(full->ttm.base.resv, NULL);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_pages_populate(full, &ctx));
+	KUNIT_ASSERT_FALSE(test, ttm_tt_is_populated(empty->ttm.ttm));
+	pages_populated = full;
+	kunit_activate_static_stub(test, pagoda_pages_available, few_pages);
+	kunit_activate_static_stub(test, pagoda_pages_alloc, pages_meanwhile);
+	KUNIT_ASSERT_TRUE(test, dma_resv_trylock(empty->ttm.base.resv));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_pages_populate(empty, &ctx));
+	dma_resv_unlock(empty->ttm.base.resv);
+	dma_resv_unlock(full->ttm.base.resv);
+	kunit_deactivate_static_stub(test, pagoda_pages_available);
+	KUNIT_EXPECT_TRUE(test, ttm_tt_is_populated(empty->ttm.ttm));
+	pagoda_rig_close(full);
+	pagoda_rig_close(empty);
+}
+
 static struct kunit_case content_cases[] = {
 	KUNIT_CASE_PARAM(content_lost, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_lost_in_vram, pagoda_rig_modes),
@@ -517,6 +566,7 @@ static struct kunit_case content_cases[] = {
 	KUNIT_CASE_PARAM(content_short_of_memory, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_large_goes, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_short_isnt_full, pagoda_rig_modes),
+	KUNIT_CASE(content_has_its_pages),
 	{}
 };
 

@@ -104,8 +104,9 @@ static void swizzle_range_refused_test(struct kunit *test)
 			VIRTIO_PAGODA_FAULT_BAD_LAYOUT);
 }
 
-static void swizzle_add_lock(struct swizzle_world *world, u64 offset, const u8 *pages, u32 nr,
-			     bool in, u16 flags)
+static struct virtio_pagoda_special_lock_transfer *
+swizzle_add_lock(struct swizzle_world *world, u64 offset, const u8 *pages, u32 nr, bool in,
+		 u16 flags)
 {
 	const struct engine_side vram = {
 		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
@@ -119,6 +120,7 @@ static void swizzle_add_lock(struct swizzle_world *world, u64 offset, const u8 *
 	lock->range_id = cpu_to_le32(1);
 	lock->tiled = world->tiled;
 	lock->tiled.offset = cpu_to_le64(offset);
+	return lock;
 }
 
 /*
@@ -248,7 +250,7 @@ static void swizzle_lock_refused_test(struct kunit *test)
 
 /*
  * A range is free after the last piece was transferred out of VRAM, but stays bound if that
- * transfer fails.
+ * transfer fails. A transfer that fails in the middle has copied half of its words, rounded down.
  */
 static void swizzle_lock_failure_test(struct kunit *test)
 {
@@ -272,6 +274,12 @@ static void swizzle_lock_failure_test(struct kunit *test)
 						   (2 - i) * ENGINE_PAGE));
 		KUNIT_EXPECT_EQ(test, fix->ranges[1].size, world->size);
 	}
+	memset(fix->system, 0, ENGINE_BYTES);
+	swizzle_add_lock(world, 0, pages, 1, false, flags)->transfer.size = cpu_to_le64(12);
+	engine_expect_failure(test, fix, true);
+	swizzle_system(world, pages, got, 12, false);
+	KUNIT_EXPECT_MEMEQ(test, got, world->linear, 4);
+	KUNIT_EXPECT_NULL(test, memchr_inv(got + 4, 0, 8));
 	swizzle_add_lock(world, 0, pages, 2, false, flags);
 	engine_expect_done(test, fix);
 	KUNIT_EXPECT_EQ(test, fix->ranges[1].size, 0);

@@ -372,6 +372,8 @@ static void limits_hold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, limits_charge(ann, PAGODA_LIMIT_FENCED, 1));
 	KUNIT_EXPECT_FALSE(test, pagoda_quota_hold(ann->quota, half + 1));
 	KUNIT_EXPECT_EQ(test, 0ull, limits_count(ann, PAGODA_LIMIT_FENCED_PAGES));
+	KUNIT_EXPECT_TRUE(test, pagoda_quota_hold(ann->quota, 1));
+	KUNIT_EXPECT_EQ(test, 1ull, limits_count(ann, PAGODA_LIMIT_FENCED_PAGES));
 	KUNIT_EXPECT_TRUE(test, pagoda_quota_hold(ann->quota, half));
 	KUNIT_EXPECT_TRUE(test, pagoda_quota_hold(ann->quota, 1));
 	KUNIT_EXPECT_EQ(test, half, limits_count(ann, PAGODA_LIMIT_FENCED_PAGES));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The removal of the device while a thread is in a section. */
+/* The removal of the device while another thread is in a section or frees an allocation. */
+#include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include "rig/rig.h"
 #include "rig/spy.h"
+#include "segment/tiled_helpers.h"
 
 #define VRAM	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define CPU	DRM_PAGODA_ALLOCATION_CPU_VISIBLE
@@ -40,8 +42,37 @@ static void unplug_waits_for_sections(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+static int unplug_close(void *bo)
+{
+	pagoda_rig_close(bo);
+	return 0;
+}
+
+/*
+ * pagoda_vidmm_stop() returns only after an allocation whose last reference is gone was freed. In
+ * this test that takes long, because a lock is needed that the test holds.
+ */
+static void unplug_waits_for_frees(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = tiled_shown(rig, &tiled_layouts[0], 1);
+	struct pagoda_worker close = { .run = unplug_close, .arg = bo };
+	struct pagoda_worker stop = { .run = unplug_run, .arg = rig };
+
+	mutex_lock(&rig->vidmm->swizzle->lock);
+	pagoda_worker_start(test, &close);
+	while (kref_read(&bo->ttm.base.refcount) && !pagoda_worker_is_done(&close, 1))
+		;
+	pagoda_worker_start(test, &stop);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&stop, HZ / 2));
+	mutex_unlock(&rig->vidmm->swizzle->lock);
+	pagoda_worker_end(test, &close);
+	pagoda_worker_end(test, &stop);
+}
+
 static struct kunit_case reset_unplug_cases[] = {
 	KUNIT_CASE(unplug_waits_for_sections),
+	KUNIT_CASE(unplug_waits_for_frees),
 	{}
 };
 

@@ -246,6 +246,9 @@ static void offer_discard_fails(struct kunit *test)
 	/* A builder that reports busy is waited for (C11). */
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bo));
 	pagoda_rig_write(rig, bo, 6);
+	KUNIT_EXPECT_EQ(test, -ENOENT, pagoda_vidmm_set_needs_idle(rig->vidmm, 0));
+	KUNIT_EXPECT_EQ(test, -ENOENT, pagoda_vidmm_set_needs_idle(rig->vidmm, U32_MAX));
+	KUNIT_EXPECT_FALSE(test, bo->content.needs_idle);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_set_needs_idle(rig->vidmm, bo->id));
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, bo, DRM_PAGODA_OFFER_LOW));
 	KUNIT_ASSERT_EQ(test, 0, evict(rig, bo));

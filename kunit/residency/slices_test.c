@@ -14,6 +14,7 @@
 #define HERE	SZ_64M
 #define PINNED	500u	/* pages; the rest of VRAM is too small for 2 * %LARGE + %MANY */
 #define LARGE	256u
+#define BOUND	(3 * PAGODA_WALK_SLICE - 1)	/* at most MANY; 2 pauses */
 #define HOLES	400u
 
 /*
@@ -121,8 +122,8 @@ static void slices_of_others(struct kunit *test)
 }
 
 /*
- * The allocations of the residency list that a VM maps are collected in slices: in the pauses the
- * spinlock of the VM's list isn't held.
+ * The allocations of the residency list that a VM maps are collected in slices as large as allowed:
+ * in the pauses the spinlock of the VM's list isn't held.
  */
 static void slices_bound(struct kunit *test)
 {
@@ -134,17 +135,17 @@ static void slices_bound(struct kunit *test)
 	slices_begin(test, 0);
 	vm = vmt_make(slices.rig);
 	slices.lock = pagoda_rig_lock_map(&vm->base.extobj.lock);
-	for (i = 0; i < MANY; i++)
+	for (i = 0; i < BOUND; i++)
 		KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, slices.bos[i], HERE + i * PAGE_SIZE, 0,
 						 PAGE_SIZE, 0));
-	KUNIT_ASSERT_EQ(test, 0, pagoda_require(slices.rig->client, slices.bos, MANY, &trim));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(slices.rig->client, slices.bos, BOUND, &trim));
 	slices.pauses = 0;
 	mutex_lock(&vm->lock);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_require_bound(vm, U64_MAX, NULL, 0, &found, &count));
 	mutex_unlock(&vm->lock);
-	KUNIT_EXPECT_EQ(test, (u32)MANY, count);
+	KUNIT_EXPECT_EQ(test, (u32)BOUND, count);
 	/* The list is walked twice: to count the allocations, and to collect them. */
-	KUNIT_EXPECT_EQ(test, 2 * (SLICES - 1), slices.pauses);
+	KUNIT_EXPECT_EQ(test, 2 * (BOUND / PAGODA_WALK_SLICE), slices.pauses);
 	for (i = 0; i < count; i++)
 		drm_gem_object_put(pagoda_bo_gem(found[i]));
 	kvfree(found);

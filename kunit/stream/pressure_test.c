@@ -446,6 +446,37 @@ static void pressure_killed(struct kunit *test)
 	pressure_end(rig);
 }
 
+/* struct pressure_entry - counts in @calls how often pagoda_limits_give() calls its function */
+struct pressure_entry {
+	struct wait_queue_entry entry;
+	u32 calls;
+};
+
+static int pressure_called(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
+{
+	container_of(entry, struct pressure_entry, entry)->calls++;
+	return 0;
+}
+
+/* Only an entry for which pagoda_limits_tell() returned true is told that its client may page. */
+static void pressure_tells(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_limits *limits = rig->vidmm->limits;
+	struct pagoda_quota *quota = rig->client->quota;
+	struct pressure_entry may = {}, must = {};
+
+	init_waitqueue_func_entry(&may.entry, pressure_called);
+	init_waitqueue_func_entry(&must.entry, pressure_called);
+	KUNIT_EXPECT_FALSE(test, pagoda_limits_tell(limits, quota, &may.entry));
+	pagoda_limits_take(limits, quota, CLIENT_BYTES + PAGE_SIZE);
+	KUNIT_ASSERT_TRUE(test, pagoda_limits_tell(limits, quota, &must.entry));
+	pagoda_limits_give(limits, quota, CLIENT_BYTES + PAGE_SIZE, 0);
+	KUNIT_EXPECT_EQ(test, 0, may.calls);
+	KUNIT_EXPECT_EQ(test, 1, must.calls);
+	pagoda_limits_untell(quota, &must.entry);
+}
+
 /* All clients of a user together may have half of what other users leave of ALL_BYTES. */
 static void pressure_of_user(struct kunit *test)
 {
@@ -737,6 +768,7 @@ static struct kunit_case pressure_cases[] = {
 	KUNIT_CASE(pressure_moves),
 	KUNIT_CASE(pressure_moves_of_user),
 	KUNIT_CASE(pressure_killed),
+	KUNIT_CASE(pressure_tells),
 	KUNIT_CASE(pressure_of_user),
 	KUNIT_CASE(pressure_last_user),
 	KUNIT_CASE(pressure_without_memory),

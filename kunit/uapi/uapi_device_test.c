@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The machine's first device with its driver as a whole: defaults of the module's parameters,
- * events that were lost or tell of a reset, contexts, queues and monitored fences without memory.
+ * events that were lost or tell of a reset; contexts, queues, monitored fences and managers without
+ * memory.
  */
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -245,6 +246,43 @@ static void device_makes_no_rings(struct kunit *test)
 	uapi_close(client);
 }
 
+/* Without memory, pagoda_vidmm_create() fails with -ENOMEM or does without the allocation. */
+static void device_makes_no_manager(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_device_info info = rig->info;
+	const struct pagoda_vidmm_args args = {
+		.drm = rig->drm,
+		.info = &info,
+		.transport = &rig->fake->base,
+		.timeout_ms = MSEC_PER_SEC,
+		.update_mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
+	};
+	u32 nth = 0, next, failed = 0;
+	struct pagoda_vidmm *vidmm;
+
+	/* The window belongs to the manager of the rig. */
+	info.visible_size = 0;
+	info.nr_window = 0;
+	uapi_fail_begin(client);
+	do {
+		next = ++nth;
+		uapi_fail_nth(&next);
+		vidmm = pagoda_vidmm_create(&args);
+		uapi_fail_nth(&next);
+		if (IS_ERR(vidmm)) {
+			KUNIT_EXPECT_EQ_MSG(test, -ENOMEM, PTR_ERR(vidmm), "allocation %u", nth);
+			failed++;
+		} else {
+			pagoda_vidmm_destroy(vidmm);
+		}
+	} while (!next);
+	uapi_fail_end(client);
+	KUNIT_EXPECT_GT(test, failed, 10);
+	uapi_close(client);
+}
+
 static struct kunit_case device_cases[] = {
 	KUNIT_CASE(device_has_the_defaults),
 	KUNIT_CASE(device_loses_events),
@@ -253,6 +291,7 @@ static struct kunit_case device_cases[] = {
 	KUNIT_CASE(device_makes_no_queue),
 	KUNIT_CASE(device_makes_no_fences),
 	KUNIT_CASE(device_makes_no_rings),
+	KUNIT_CASE_SLOW(device_makes_no_manager),
 	{}
 };
 

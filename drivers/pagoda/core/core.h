@@ -189,8 +189,8 @@ struct pagoda_counters {
  *	other SET_ROOT is sent for that purpose until the device is reset. Also read without
  *	@control_lock
  * @dummy: Page that the device accesses at unmapped aperture addresses
- * @bos: Allocations by id, for packets and debugfs; no allocation is freed while the xarray's lock
- *	is held
+ * @bos: Allocations by id, from the end of their creation on; no allocation is freed while the
+ *	xarray's lock is held
  * @next_id: Last allocation id that was given
  * @spaces: The numbers of GPU address spaces that are in use
  * @next_context: Last context id that was given

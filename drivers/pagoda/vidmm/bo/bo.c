@@ -191,7 +191,7 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 		.prefers = pagoda_budget_group(bo->preferred[0]),
 		.segment = PAGODA_BUDGET_SEGMENTS,
 	};
-	if (xa_err(xa_store(&vidmm->bos, bo->id, bo, GFP_KERNEL_ACCOUNT))) {
+	if (xa_reserve(&vidmm->bos, bo->id, GFP_KERNEL_ACCOUNT)) {
 		kfree(bo);
 		return NULL;
 	}
@@ -262,7 +262,11 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	ret = ttm_bo_init_reserved(&vidmm->ttm, &bo->ttm, origin->type, &placement,
 				   params->alignment >> PAGE_SHIFT, &ctx, NULL, resv,
 				   vidmm->bo_destroy);
-	return ret ? ERR_PTR(ret) : bo;
+	if (ret)
+		return ERR_PTR(ret);
+	/* Walks over all allocations find only complete ones. bo_alloc() has reserved the entry. */
+	xa_store(&vidmm->bos, bo->id, bo, 0);
+	return bo;
 }
 
 /**

@@ -139,7 +139,7 @@ struct pagoda_bo_tiling {
  *	too, unless no reference is left
  * @written: The content in VRAM may differ from &pagoda_bo.content.copy, or there is no copy. If
  *	the device tracks what it writes, only set if there is no copy, or the content moved within
- *	VRAM or was lost since the copy was made
+ *	VRAM or was lost since the copy was made. Also read without a lock
  * @handed_out: The allocation had several handles at some time, so that other clients may have
  *	used it. Also read without a lock
  * @keep: The allocation isn't evicted, because the call that holds its reservation needs it.

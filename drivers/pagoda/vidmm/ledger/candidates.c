@@ -240,6 +240,23 @@ u32 pagoda_victims_level(struct pagoda_vidmm *vidmm, struct pagoda_bo *const *bo
 
 /* ---- Events --------------------------------------------------------------------- */
 
+static void victims_move(struct pagoda_victims *victims, struct pagoda_bo *bo, bool in_vram,
+			 bool visible)
+{
+	bool came = in_vram != bo->choice.in_vram;
+
+	lockdep_assert_held(&victims->lock);
+	WRITE_ONCE(bo->choice.in_vram, in_vram);
+	if (came)
+		pagoda_copy_moved(bo);
+	if (in_vram)
+		pagoda_policy_set_visible(&victims->policy, &bo->choice.item, visible);
+	if (in_vram && came)
+		pagoda_victims_enter(victims, bo);
+	else if (!in_vram)
+		pagoda_policy_leave(&victims->policy, &bo->choice.item);
+}
+
 /**
  * pagoda_victims_moved() - Tell the policy that an allocation came to VRAM, left VRAM or moved
  * within VRAM
@@ -252,20 +269,12 @@ u32 pagoda_victims_level(struct pagoda_vidmm *vidmm, struct pagoda_bo *const *bo
 void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to, bool visible)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
-	bool in_vram = to && to->mem_type == TTM_PL_VRAM, came = in_vram != bo->choice.in_vram;
+	bool in_vram = to && to->mem_type == TTM_PL_VRAM;
 
-	if (!victims_knows(bo) || (!came && !in_vram))
+	if (!victims_knows(bo) || (!in_vram && !bo->choice.in_vram))
 		return;
 	spin_lock(&victims->lock);
-	bo->choice.in_vram = in_vram;
-	if (came)
-		pagoda_copy_moved(bo);
-	if (in_vram)
-		pagoda_policy_set_visible(&victims->policy, &bo->choice.item, visible);
-	if (in_vram && came)
-		pagoda_victims_enter(victims, bo);
-	else if (!in_vram)
-		pagoda_policy_leave(&victims->policy, &bo->choice.item);
+	victims_move(victims, bo, in_vram, visible);
 	spin_unlock(&victims->lock);
 }
 

@@ -319,6 +319,21 @@ int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64
 	return ret;
 }
 
+/* Does what pagoda_quota_hold() does. Caller holds &pagoda_limits.lock. */
+static bool quota_hold(struct pagoda_quota *quota, u64 pages)
+{
+	const enum pagoda_limit limit = PAGODA_LIMIT_FENCED_PAGES;
+	u64 held = quota->counts[limit];
+
+	lockdep_assert_held(&quota->limits->lock);
+	if (pages <= held)
+		return true;
+	if (quota_check(quota, limit, pages - held))
+		return false;
+	quota_add(quota, limit, pages - held);
+	return true;
+}
+
 /**
  * pagoda_quota_hold() - Charge a client for the VRAM that its fenced jobs may hold
  * @quota: The client's quota, charged for a fenced job
@@ -332,17 +347,11 @@ int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64
  */
 bool pagoda_quota_hold(struct pagoda_quota *quota, u64 pages)
 {
-	const enum pagoda_limit limit = PAGODA_LIMIT_FENCED_PAGES;
 	unsigned long flags;
-	bool ok = true;
-	u64 held;
+	bool ok;
 
 	spin_lock_irqsave(&quota->limits->lock, flags);
-	held = quota->counts[limit];
-	if (pages > held)
-		ok = !quota_check(quota, limit, pages - held);
-	if (ok && pages > held)
-		quota_add(quota, limit, pages - held);
+	ok = quota_hold(quota, pages);
 	spin_unlock_irqrestore(&quota->limits->lock, flags);
 	return ok;
 }
@@ -584,17 +593,15 @@ static bool limits_is_too_much(struct pagoda_limits *limits, struct pagoda_quota
  *
  * Return: true if pagoda_limits_await() or pagoda_limits_await_moves() would wait: then @entry's
  * function is called once they wouldn't, and pagoda_limits_untell() has to be called before @entry
- * is freed or used again. Else false, and @entry isn't used.
+ * is freed or used again. Else false, and @entry isn't used any more.
  *
  * Context: Process context.
  */
 bool pagoda_limits_tell(struct pagoda_limits *limits, struct pagoda_quota *quota,
 			struct wait_queue_entry *entry)
 {
-	if (!limits_is_too_much(limits, quota))
-		return false;
+	/* Add @entry before the look: pagoda_limits_give() may come in between. */
 	add_wait_queue(&quota->user->lowered, entry);
-	/* Look again: the last pagoda_limits_give() may have come in between. */
 	if (limits_is_too_much(limits, quota))
 		return true;
 	remove_wait_queue(&quota->user->lowered, entry);

@@ -42,7 +42,7 @@ static void copy_set_clean(struct pagoda_bo *bo, bool clean)
 
 static void copy_set_written(struct pagoda_bo *bo)
 {
-	bo->choice.written = true;
+	WRITE_ONCE(bo->choice.written, true);
 	copy_set_clean(bo, false);
 }
 
@@ -62,18 +62,12 @@ static bool copy_is_clean(const struct pagoda_bo *bo)
  * pagoda_copy_is_tracked() - Test whether the device knows all its writes since the copy was made
  * @bo: Allocation in VRAM with a copy, reservation held; CPU mappings were removed
  *
- * Context: Any but interrupts.
+ * Context: Any.
  * Return: Whether a transfer with the flag DIRTY brings the copy up to date, but for CPU writes.
  */
 bool pagoda_copy_is_tracked(struct pagoda_bo *bo)
 {
-	struct pagoda_victims *victims = bo->vidmm->victims;
-	bool tracked;
-
-	spin_lock(&victims->lock);
-	tracked = copy_is_tracked(bo) && !bo->choice.written;
-	spin_unlock(&victims->lock);
-	return tracked;
+	return copy_is_tracked(bo) && !READ_ONCE(bo->choice.written);
 }
 
 /*
@@ -82,15 +76,7 @@ bool pagoda_copy_is_tracked(struct pagoda_bo *bo)
  */
 bool pagoda_copy_is_watched(struct pagoda_bo *bo)
 {
-	struct pagoda_victims *victims = bo->vidmm->victims;
-	bool watched;
-
-	if (!bo->content.copy)
-		return false;
-	spin_lock(&victims->lock);
-	watched = !bo->choice.written;
-	spin_unlock(&victims->lock);
-	return watched;
+	return bo->content.copy && !READ_ONCE(bo->choice.written);
 }
 
 /**
@@ -257,7 +243,7 @@ void pagoda_copy_begin(struct pagoda_bo *bo)
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
 	spin_lock(&victims->lock);
-	bo->choice.written = false;
+	WRITE_ONCE(bo->choice.written, false);
 	bo->choice.jobs = copy_jobs(bo);
 	if (copy_is_tracked(bo))
 		copy_set_clean(bo, true);

@@ -507,10 +507,8 @@ void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 		if (vidmm_parts[n].stop)
 			vidmm_parts[n].stop(vidmm);
 	/* No allocation may be freed during ttm_device_clear_dma_mappings(): hold them all. */
-	while (!vidmm_hold_all(vidmm)) {
-		flush_workqueue(vidmm->ttm.wq);
+	while (!vidmm_hold_all(vidmm))
 		fsleep(USEC_PER_MSEC);
-	}
 	flush_workqueue(vidmm->ttm.wq);
 	xa_for_each_marked(&vidmm->bos, id, bo, VIDMM_HELD)
 		pagoda_prime_stop(bo);
@@ -533,6 +531,12 @@ void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
 	kfree(vidmm);
 }
 
+static void vidmm_mark_needs_idle(struct pagoda_bo *bo)
+{
+	dma_resv_assert_held(bo->ttm.base.resv);
+	bo->content.needs_idle = true;
+}
+
 /**
  * pagoda_vidmm_set_needs_idle() - Fault injection: make moves wait until the allocation is idle
  * @vidmm: The manager
@@ -546,19 +550,16 @@ void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
  */
 int pagoda_vidmm_set_needs_idle(struct pagoda_vidmm *vidmm, u64 id)
 {
-	struct pagoda_bo *bo;
+	unsigned long at = id;
+	struct pagoda_bo *bo = pagoda_bo_next(vidmm, &at);
 
-	xa_lock(&vidmm->bos);
-	bo = xa_load(&vidmm->bos, id);
-	if (bo && !kref_get_unless_zero(&bo->ttm.base.refcount))
-		bo = NULL;
-	xa_unlock(&vidmm->bos);
 	if (!bo)
 		return -ENOENT;
-
-	dma_resv_lock(bo->ttm.base.resv, NULL);
-	bo->content.needs_idle = true;
-	dma_resv_unlock(bo->ttm.base.resv);
+	if (at == id) {
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		vidmm_mark_needs_idle(bo);
+		dma_resv_unlock(bo->ttm.base.resv);
+	}
 	drm_gem_object_put(&bo->ttm.base);
-	return 0;
+	return at == id ? 0 : -ENOENT;
 }

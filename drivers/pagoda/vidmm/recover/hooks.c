@@ -228,11 +228,11 @@ static void context_banned(void *owner, const struct pagoda_exec_report *report)
 		pagoda_coredump_job(context, report);
 	spin_lock(&context->state_lock);
 	if (report->reset) {
-		context->state |= DRM_PAGODA_CONTEXT_RESET;
-	} else if (!(context->state & reported)) {
-		context->state |= DRM_PAGODA_CONTEXT_BANNED |
-				  (report->hung ? DRM_PAGODA_CONTEXT_HUNG :
-						  DRM_PAGODA_CONTEXT_FAULTED);
+		atomic_or(DRM_PAGODA_CONTEXT_RESET, &context->state);
+	} else if (!(atomic_read(&context->state) & reported)) {
+		atomic_or(DRM_PAGODA_CONTEXT_BANNED |
+			  (report->hung ? DRM_PAGODA_CONTEXT_HUNG : DRM_PAGODA_CONTEXT_FAULTED),
+			  &context->state);
 		context->report = *report;
 	}
 	spin_unlock(&context->state_lock);

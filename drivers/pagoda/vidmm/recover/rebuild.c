@@ -220,9 +220,7 @@ static void rebuild_tell(struct pagoda_vm *vm)
 	mutex_lock(&vm->lock);
 	list_for_each_entry(save, &vm->saves, entry) {
 		context = container_of(save, struct pagoda_context, save);
-		spin_lock(&context->state_lock);
-		context->state |= DRM_PAGODA_CONTEXT_RESET;
-		spin_unlock(&context->state_lock);
+		atomic_or(DRM_PAGODA_CONTEXT_RESET, &context->state);
 		if (aborted & PAGODA_ABORTED_TO_BLAME)
 			pagoda_context_give_up(context);
 	}

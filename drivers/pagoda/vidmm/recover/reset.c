@@ -143,6 +143,7 @@ static void reset_show(struct pagoda_reset *reset)
 
 static void reset_hold(struct pagoda_vidmm *vidmm)
 {
+	lockdep_assert_held(&vidmm->reset->lock);
 	if (!vidmm->reset->held && vidmm->engines)
 		pagoda_engines_hold(vidmm->engines);
 	vidmm->reset->held = true;
@@ -150,6 +151,7 @@ static void reset_hold(struct pagoda_vidmm *vidmm)
 
 static void reset_release(struct pagoda_vidmm *vidmm)
 {
+	lockdep_assert_held(&vidmm->reset->lock);
 	if (vidmm->reset->held && vidmm->engines)
 		pagoda_engines_resume(vidmm->engines);
 	vidmm->reset->held = false;
@@ -157,6 +159,7 @@ static void reset_release(struct pagoda_vidmm *vidmm)
 
 static void reset_died(struct pagoda_vidmm *vidmm)
 {
+	lockdep_assert_held(&vidmm->reset->lock);
 	vidmm->reset->dead = true;
 	pagoda_listeners_gone(vidmm->listeners);
 	pagoda_mfence_device_lost(vidmm);

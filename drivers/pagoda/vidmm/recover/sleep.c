@@ -83,14 +83,13 @@ static int suspend_leave(struct pagoda_bo *bo)
 {
 	int ret;
 
+	dma_resv_assert_held(bo->ttm.base.resv);
 	/* The allocation stays: bring CPU writes to its swizzling window into its tiles. */
 	if (!suspend_must_leave(bo))
 		return pagoda_swizzle_release(bo);
 	ret = bo->ttm.pin_count ? -EBUSY : pagoda_offer_drop(bo);
 	if (!ret && suspend_must_leave(bo))
 		ret = suspend_evict(bo);
-	if (ret)
-		drm_err(bo->vidmm->drm, "allocation %llu can't leave VRAM (%d)\n", bo->id, ret);
 	return ret;
 }
 
@@ -98,15 +97,19 @@ static int suspend_leave_all(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_bo *bo;
 	unsigned long id = 0;
-	int ret = 0;
+	int ret;
 
-	for (; !ret && (bo = pagoda_bo_next(vidmm, &id)); id++) {
+	for (; (bo = pagoda_bo_next(vidmm, &id)); id++) {
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		ret = suspend_leave(bo);
 		dma_resv_unlock(bo->ttm.base.resv);
 		drm_gem_object_put(&bo->ttm.base);
+		if (!ret)
+			continue;
+		drm_err(vidmm->drm, "allocation %lu can't be saved for the sleep (%d)\n", id, ret);
+		return ret;
 	}
-	return ret;
+	return 0;
 }
 
 /*

@@ -470,15 +470,10 @@ void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer
 {
 	struct pagoda_promotion *promotion = vidmm->promotion;
 	struct pagoda_traffic_state state;
-	u64 bytes;
-	u32 count;
 
-	spin_lock(&promotion->lock);
-	count = promotion->count;
-	bytes = promotion->bytes;
-	spin_unlock(&promotion->lock);
 	pagoda_traffic_look(&promotion->traffic, ktime_get_ns(), &state);
-	drm_printf(p, "waiting: %u allocations, %llu bytes\n", count, bytes);
+	drm_printf(p, "waiting: %u allocations, %llu bytes\n",
+		   READ_ONCE(promotion->count), READ_ONCE(promotion->bytes));
 	drm_printf(p, "promoted: %lld allocations, %lld bytes\n",
 		   atomic64_read(&promotion->promotions), atomic64_read(&promotion->promoted));
 	drm_printf(p, "bandwidth: %lld bytes/s, share %u %%\n",

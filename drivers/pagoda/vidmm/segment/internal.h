@@ -194,6 +194,7 @@ struct pagoda_aperture {
 };
 
 /* pages.c: allocate pages for an allocation */
+long pagoda_pages_available(void);
 int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 		       const struct ttm_operation_ctx *ctx);
 

@@ -42,8 +42,9 @@
 static DEFINE_MUTEX(pages_turn);
 
 /* Returns the number of pages, of RAM and swap, that the kernel can find without the OOM killer. */
-static long pages_available(void)
+long pagoda_pages_available(void)
 {
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_pages_available);
 	return si_mem_available() + pagoda_pool_reclaimable() + get_nr_swap_pages();
 }
 
@@ -77,7 +78,7 @@ static long pages_kept(struct pagoda_vidmm *vidmm)
  */
 static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
 {
-	long available = pages_available();
+	long available = pagoda_pages_available();
 	long kept = pages_kept(vidmm);
 
 	if (tt->page_flags & TTM_TT_FLAG_SWAPPED || available >= kept + (long)tt->num_pages)
@@ -151,7 +152,7 @@ int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 	struct ttm_tt *tt = bo->ttm.ttm;
 	int ret;
 
-	if (!tt || ttm_tt_is_populated(tt) || pages_available() >= 2 * pages_kept(bo->vidmm))
+	if (!tt || ttm_tt_is_populated(tt) || pagoda_pages_available() >= 2 * pages_kept(bo->vidmm))
 		return ttm_bo_populate(&bo->ttm, ctx);
 	/* Memory is short: a single thread populates at a time. */
 	if (!ctx->interruptible)
@@ -176,7 +177,7 @@ int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
  */
 void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 {
-	bool plenty = pages_available() >= (long)totalram_pages() / 2;
+	bool plenty = pagoda_pages_available() >= (long)totalram_pages() / 2;
 
 	atomic_dec(pages_of_size(vidmm, tt));
 	if (plenty || tt->caching == ttm_cached || !pages_free_to_system(vidmm, tt))

@@ -61,6 +61,13 @@ static struct pagoda_cpu_range *swizzle_cpu(struct pagoda_vidmm *vidmm,
 
 /* ---- Assignment of swizzling ranges to allocations ---------------------------- */
 
+/* Makes a swizzling range the last one that is taken from its allocation. */
+static void swizzle_touch(struct pagoda_swizzle *swizzle, struct pagoda_swizzle_range *range)
+{
+	lockdep_assert_held(&swizzle->lock);
+	list_move_tail(&range->link, &swizzle->lru);
+}
+
 static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle_range *range,
 			   struct pagoda_bo *bo)
 {
@@ -69,7 +76,7 @@ static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle
 	range->shown = false;
 	dma_fence_put(range->fence);
 	range->fence = NULL;
-	list_move_tail(&range->link, &swizzle->lru);
+	swizzle_touch(swizzle, range);
 	bo->tiling.range = range;
 }
 
@@ -294,7 +301,7 @@ static int swizzle_show(struct pagoda_bo *bo)
 		return ret;
 	bo->tiling.range->shown = true;
 	mutex_lock(&swizzle->lock);
-	list_move_tail(&bo->tiling.range->link, &swizzle->lru);
+	swizzle_touch(swizzle, bo->tiling.range);
 	mutex_unlock(&swizzle->lock);
 	return 0;
 }

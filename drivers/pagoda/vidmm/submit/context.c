@@ -215,9 +215,7 @@ void pagoda_context_destroy(struct pagoda_context *context)
  */
 void pagoda_context_give_up(struct pagoda_context *context)
 {
-	spin_lock(&context->state_lock);
-	context->state |= DRM_PAGODA_CONTEXT_BANNED;
-	spin_unlock(&context->state_lock);
+	atomic_or(DRM_PAGODA_CONTEXT_BANNED, &context->state);
 	pagoda_deferred_stop(&context->deferred, -ECANCELED);
 	if (context->exec)
 		pagoda_exec_context_ban(context->exec);
@@ -225,9 +223,7 @@ void pagoda_context_give_up(struct pagoda_context *context)
 
 static void context_fail(struct pagoda_context *context)
 {
-	spin_lock(&context->state_lock);
-	context->state |= DRM_PAGODA_CONTEXT_CLIENT_ERROR;
-	spin_unlock(&context->state_lock);
+	atomic_or(DRM_PAGODA_CONTEXT_CLIENT_ERROR, &context->state);
 	pagoda_context_give_up(context);
 }
 
@@ -298,7 +294,7 @@ void pagoda_context_state(struct pagoda_context *context, struct drm_pagoda_cont
 	*state = (struct drm_pagoda_context_state) { .context = state->context };
 	context_progress(context, state);
 	spin_lock(&context->state_lock);
-	state->state = context->state;
+	state->state = atomic_read(&context->state);
 	report = context->report;
 	spin_unlock(&context->state_lock);
 	state->resets = pagoda_reset_count(context->vm->vidmm);

@@ -33,8 +33,9 @@ struct pagoda_vm;
  * @dead: The context is being destroyed: no job is accepted any more
  * @deferred: Accepted submissions without a job yet: they wait for fences, points or fence values,
  *	for room, or for a place of the engine
- * @state_lock: Protects @state and @report; taken in the dma_fence signalling path
- * @state: DRM_PAGODA_CONTEXT_* flags
+ * @state_lock: Protects @report, and is held while @report and its flag in @state are set; taken in
+ *	the dma_fence signalling path
+ * @state: DRM_PAGODA_CONTEXT_* flags, which are never cleared
  * @report: Fault or hang that the context was banned for; all zeros if there was none
  */
 struct pagoda_context {
@@ -49,8 +50,8 @@ struct pagoda_context {
 	atomic_t held;
 	bool dead;
 	struct pagoda_deferred deferred;
-	spinlock_t state_lock;	/* protects state, report */
-	u32 state;
+	spinlock_t state_lock;	/* protects report */
+	atomic_t state;
 	struct pagoda_exec_report report;
 };
 
