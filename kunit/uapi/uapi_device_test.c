@@ -117,31 +117,64 @@ static void device_tells_of_a_reset(struct kunit *test)
 	uapi_close(client);
 }
 
-/* Without memory, pagoda_exec_context_create() fails with -ENOMEM, whichever allocation fails. */
-static void device_makes_no_context(struct kunit *test)
+/*
+ * Calls @make with its first memory allocation failing, then with the second, and so on until none
+ * fails. Each time @make returns an object, which is passed to @destroy, or -ENOMEM. Returns how
+ * often it was -ENOMEM.
+ */
+static u32 device_fail_each(struct uapi_client *client, void *(*make)(void *arg), void *arg,
+			    void (*destroy)(void *object))
 {
-	struct uapi_client *client = uapi_open(test);
-	struct pagoda_engines *engines = device_of(client)->vidmm->engines;
-	struct pagoda_exec_context *context;
 	u32 nth = 0, next, failed = 0;
+	void *object;
 
 	uapi_fail_begin(client);
 	do {
 		next = ++nth;
 		uapi_fail_nth(&next);
-		context = pagoda_exec_context_create(engines, 0, PAGODA_EXEC_NORMAL,
-						     UNUSED_CONTEXT, 0, NULL);
+		object = make(arg);
 		uapi_fail_nth(&next);
-		if (IS_ERR(context)) {
-			KUNIT_EXPECT_EQ_MSG(test, -ENOMEM, PTR_ERR(context), "allocation %u", nth);
+		if (IS_ERR(object)) {
+			KUNIT_EXPECT_EQ_MSG(client->test, -ENOMEM, PTR_ERR(object),
+					    "allocation %u", nth);
 			failed++;
 		} else {
-			pagoda_exec_context_destroy(context);
+			destroy(object);
 		}
 	} while (!next);
 	uapi_fail_end(client);
-	KUNIT_EXPECT_GT(test, failed, 0);
+	return failed;
+}
+
+static void *device_make_context(void *engines)
+{
+	return pagoda_exec_context_create(engines, 0, PAGODA_EXEC_NORMAL, UNUSED_CONTEXT, 0, NULL);
+}
+
+static void device_destroy_context(void *context)
+{
+	pagoda_exec_context_destroy(context);
+}
+
+/* Without memory, pagoda_exec_context_create() fails with -ENOMEM, whichever allocation fails. */
+static void device_makes_no_context(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_engines *engines = device_of(client)->vidmm->engines;
+
+	KUNIT_EXPECT_GT(test, device_fail_each(client, device_make_context, engines,
+					       device_destroy_context), 0);
 	uapi_close(client);
+}
+
+static void *device_make_queue(void *args)
+{
+	return pagoda_queue_create(args);
+}
+
+static void device_destroy_queue(void *queue)
+{
+	pagoda_queue_destroy(queue);
 }
 
 /* Without memory, pagoda_queue_create() fails with -ENOMEM, whichever allocation fails. */
@@ -149,7 +182,7 @@ static void device_makes_no_queue(struct kunit *test)
 {
 	static const struct pagoda_queue_ops ops = {};
 	struct uapi_client *client = uapi_open(test);
-	const struct pagoda_queue_args args = {
+	struct pagoda_queue_args args = {
 		.dev = uapi_drm(client)->dev,
 		.ops = &ops,
 		.buffer_size = PAGE_SIZE,
@@ -157,24 +190,9 @@ static void device_makes_no_queue(struct kunit *test)
 		.timeout_ms = MSEC_PER_SEC,
 		.use_cpu = true,
 	};
-	struct pagoda_queue *queue;
-	u32 nth = 0, next, failed = 0;
 
-	uapi_fail_begin(client);
-	do {
-		next = ++nth;
-		uapi_fail_nth(&next);
-		queue = pagoda_queue_create(&args);
-		uapi_fail_nth(&next);
-		if (IS_ERR(queue)) {
-			KUNIT_EXPECT_EQ_MSG(test, -ENOMEM, PTR_ERR(queue), "allocation %u", nth);
-			failed++;
-		} else {
-			pagoda_queue_destroy(queue);
-		}
-	} while (!next);
-	uapi_fail_end(client);
-	KUNIT_EXPECT_GT(test, failed, 3);
+	KUNIT_EXPECT_GT(test, device_fail_each(client, device_make_queue, &args,
+					       device_destroy_queue), 3);
 	uapi_close(client);
 }
 
