@@ -404,6 +404,23 @@ void pagoda_rig_unplug(struct pagoda_rig *rig)
 	rig->unplugged = true;
 }
 
+void pagoda_rig_end(struct pagoda_rig *rig)
+{
+	if (rig->client)
+		pagoda_client_drop_lists(rig->client);
+	if (IS_ERR_OR_NULL(rig->vidmm))
+		return;
+	KUNIT_EXPECT_EQ(rig->test, rig->overruns, atomic64_read(&rig->vidmm->stats.overruns));
+	pagoda_rig_unplug(rig);
+	if (rig->client) {
+		pagoda_ahead_end(rig->client);
+		pagoda_client_put(rig->client);
+		rig->client = NULL;
+	}
+	pagoda_vidmm_destroy(rig->vidmm);
+	rig->vidmm = NULL;
+}
+
 static void rig_destroy(void *data)
 {
 	struct pagoda_rig *rig = data;
@@ -413,18 +430,7 @@ static void rig_destroy(void *data)
 		pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
 	for (i = 0; i < PAGODA_RIG_ENGINES && rig->engines[i].wq; i++)
 		pagoda_rig_hold(rig, i, false);
-	if (rig->client)
-		pagoda_client_drop_lists(rig->client);
-	if (!IS_ERR_OR_NULL(rig->vidmm)) {
-		KUNIT_EXPECT_EQ(rig->test, rig->overruns,
-				atomic64_read(&rig->vidmm->stats.overruns));
-		pagoda_rig_unplug(rig);
-		if (rig->client) {
-			pagoda_ahead_end(rig->client);
-			pagoda_client_put(rig->client);
-		}
-		pagoda_vidmm_destroy(rig->vidmm);
-	}
+	pagoda_rig_end(rig);
 	if (!IS_ERR_OR_NULL(rig->drm))
 		drm_dev_put(rig->drm);
 	if (!IS_ERR_OR_NULL(rig->pdev))

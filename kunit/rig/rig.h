@@ -240,6 +240,11 @@ void pagoda_rig_settle_freed(struct pagoda_rig *rig);
  * From then on allocations can only be closed. Also called at the end of the test.
  */
 void pagoda_rig_unplug(struct pagoda_rig *rig);
+/*
+ * Calls pagoda_rig_unplug(), and destroys the client and the manager. Also called at the end of the
+ * test.
+ */
+void pagoda_rig_end(struct pagoda_rig *rig);
 
 /* Initializes an execution engine, for pagoda_rig_create(). */
 void pagoda_rig_engine_init(struct pagoda_rig *rig, u32 index);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the stream: busy allocations, operations that wait for fences, plugs and shared buffers,
- * an operation in several buffers, refused operations, missing memory.
+ * Tests of the stream: operations that wait for fences, plugs and shared buffers, an operation in
+ * several buffers, refused operations, missing memory, set-up and end.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
 #include <drm/drm_gem.h>
-#include "debug/debug.h"
 #include "queue/internal.h"
 #include "queue/queue_helpers.h"
 #include "rig/rig.h"
@@ -16,7 +15,6 @@
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
-#define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
 
 struct evictor {
 	struct pagoda_bo *bo;
@@ -25,11 +23,6 @@ struct evictor {
 	struct completion done;
 	int ret;
 };
-
-static int to_mapped(struct pagoda_bo *bo)
-{
-	return pagoda_rig_to_aperture(bo, true);
-}
 
 static int evictor_run(void *data)
 {
@@ -40,205 +33,6 @@ static int evictor_run(void *data)
 				       pagoda_rig_to_system(evictor->bo);
 	complete(&evictor->done);
 	return 0;
-}
-
-/*
- * The builder of a copy that needs the allocation idle reports busy until it is told so. The stream
- * tells it only when all fences of the allocation, of any usage, have signalled; the reservation
- * stays locked during this wait.
- */
-static void stream_busy(struct kunit *test)
-{
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
-	struct evictor evictor = { .bo = bo, .test = test };
-	struct drm_pagoda_stats stats;
-	struct dma_fence *fence;
-	u32 i, pieces;
-
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pieces = pagoda_vram_count_ranges(bo->ttm.resource);
-	pagoda_rig_write(rig, bo, 1);
-	fence = pagoda_test_fence(test);
-	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
-	bo->content.needs_idle = true;
-	init_completion(&evictor.done);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, &evictor, "pagoda-evictor")));
-	for (i = 0; i < 1000 && !atomic64_read(&rig->vidmm->stats.busy_retries); i++)
-		msleep(20);
-
-	PAGODA_PROVES(C14, C15, C16);
-	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&evictor.done, HZ / 5));
-	KUNIT_EXPECT_FALSE(test, dma_resv_trylock(bo->ttm.base.resv));
-	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
-	pagoda_vidmm_stats(rig->vidmm, &stats);
-	KUNIT_EXPECT_EQ(test, stats.busy_retries, 1);
-
-	dma_fence_signal(fence);
-	dma_fence_put(fence);
-	KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&evictor.done, 30 * HZ));
-	KUNIT_EXPECT_EQ(test, evictor.ret, 0);
-	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
-	pagoda_vidmm_stats(rig->vidmm, &stats);
-	KUNIT_EXPECT_EQ(test, stats.busy_retries, pieces);
-	KUNIT_EXPECT_EQ(test, stats.cpu_waits, pieces);
-	pagoda_rig_close(bo);
-}
-
-/*
- * Each piece of a move makes the allocation busy again: the next piece is built as idle only after
- * the piece before was executed, in a submission of its own.
- */
-static void stream_busy_pieces(struct kunit *test)
-{
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
-	const struct pagoda_rig_note *piece;
-	struct drm_pagoda_stats stats;
-	u32 pieces, i;
-	u64 last = 0;
-
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	pieces = pagoda_vram_count_ranges(bo->ttm.resource);
-	KUNIT_ASSERT_GT(test, pieces, 1);
-	pagoda_rig_write(rig, bo, 1);
-	bo->content.needs_idle = true;
-	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
-	PAGODA_PROVES(C15);
-	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
-	for (i = 0; i < pieces; i++) {
-		piece = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, i);
-		KUNIT_ASSERT_NOT_NULL(test, piece);
-		KUNIT_EXPECT_LT(test, last, piece->seqno);
-		last = piece->seqno;
-	}
-	pagoda_vidmm_stats(rig->vidmm, &stats);
-	KUNIT_EXPECT_EQ(test, stats.busy_retries, pieces);
-	KUNIT_EXPECT_EQ(test, stats.cpu_waits, pieces);
-	KUNIT_EXPECT_EQ(test, 0, atomic64_read(&rig->vidmm->stats.overruns));
-	pagoda_rig_close(bo);
-}
-
-/*
- * A busy copy also waits for earlier operations of its own move, here the mapping, although their
- * fence isn't in the reservation yet.
- */
-static void stream_busy_own(struct kunit *test)
-{
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU | PHYSICAL, VRAM | APERTURE, 0);
-	struct evictor evictor = { .bo = bo, .move = to_mapped };
-	const struct pagoda_rig_note *map, *copy;
-
-	pagoda_rig_write_vram(rig, bo, 1);
-	bo->content.needs_idle = true;
-	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
-	init_completion(&evictor.done);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, &evictor, "pagoda-evictor")));
-
-	PAGODA_PROVES(C14);
-	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&evictor.done, HZ / 5));
-	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
-	KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&evictor.done, 30 * HZ));
-	KUNIT_EXPECT_EQ(test, evictor.ret, 0);
-	pagoda_rig_settle(rig);
-	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, bo->id, 0);
-	copy = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, 0);
-	KUNIT_ASSERT_NOT_NULL(test, map);
-	KUNIT_ASSERT_NOT_NULL(test, copy);
-	KUNIT_EXPECT_LT(test, map->seqno, copy->seqno);
-	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
-	pagoda_rig_close(bo);
-}
-
-/* Copies two pages of an allocation in VRAM to the page behind; is busy at the second copy. */
-static int two_transfers(struct pagoda_bo *bo)
-{
-	struct pagoda_paging_op op = {
-		.operation = VIRTIO_PAGODA_OP_TRANSFER,
-		.allocation = bo->id,
-		.transfer = {
-			.size = PAGE_SIZE,
-			.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
-			.src = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
-			.dst = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
-		},
-	};
-	struct pagoda_paging_cost cost = {};
-	struct pagoda_stream_txn txn;
-	struct pagoda_vram_cursor cur;
-	int ret;
-
-	dma_resv_lock(bo->ttm.base.resv, NULL);
-	pagoda_vram_first(&cur, bo->ttm.resource, 0, bo->ttm.base.size);
-	op.transfer.src.address = cur.address;
-	op.transfer.dst.address = cur.address + PAGE_SIZE;
-	pagoda_cost_add(&cost, pagoda_stream_cost(bo->vidmm, &op), 2);
-	ret = pagoda_stream_begin(&txn, bo->vidmm, bo, PAGODA_STREAM_WAITS_NOT, NULL,
-				  DMA_RESV_USAGE_KERNEL, &cost);
-	if (!ret) {
-		ret = pagoda_stream_emit(&txn, &op);
-		op.needs_idle = true;
-		ret = ret ?: pagoda_stream_emit(&txn, &op);
-		dma_fence_put(pagoda_stream_end(&txn));
-	}
-	dma_resv_unlock(bo->ttm.base.resv);
-	return ret;
-}
-
-/* While a copy waits behind a copy that is complete, other moves go on. */
-static void stream_busy_alone(struct kunit *test)
-{
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, 8, CPU, VRAM, 0);
-	struct pagoda_bo *other = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
-	struct evictor busy = { .bo = bo, .move = two_transfers, .test = test };
-	struct evictor mover = { .bo = other, .test = test };
-	struct dma_fence *fence;
-	bool moved;
-	u32 i;
-
-	pagoda_rig_write_vram(rig, bo, 1);
-	pagoda_rig_write_vram(rig, other, 2);
-	pagoda_rig_settle(rig);
-	fence = pagoda_test_fence(test);
-	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
-	bo->content.needs_idle = true;
-	init_completion(&busy.done);
-	init_completion(&mover.done);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, &busy, "pagoda-busy")));
-	for (i = 0; i < 1000 && !atomic64_read(&rig->vidmm->stats.busy_retries); i++)
-		msleep(20);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(evictor_run, &mover, "pagoda-mover")));
-	moved = wait_for_completion_timeout(&mover.done, 10 * HZ);
-	KUNIT_EXPECT_TRUE(test, moved);
-	KUNIT_EXPECT_FALSE(test, completion_done(&busy.done));
-	dma_fence_signal(fence);
-	dma_fence_put(fence);
-	wait_for_completion(&busy.done);
-	if (!moved)
-		wait_for_completion(&mover.done);
-	KUNIT_EXPECT_EQ(test, 0, busy.ret);
-	KUNIT_EXPECT_EQ(test, 0, mover.ret);
-	bo->content.needs_idle = false;
-	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, other, 2));
-	pagoda_rig_close(bo);
-	pagoda_rig_close(other);
-}
-
-/* With no_wait_gpu the move of a busy allocation returns -EBUSY and has no effect. */
-static void stream_busy_no_wait(struct kunit *test)
-{
-	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
-
-	pagoda_rig_write_vram(rig, bo, 1);
-	bo->content.needs_idle = true;
-	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(bo, &system, true));
-	KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, TTM_PL_VRAM);
-	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
-	pagoda_rig_close(bo);
 }
 
 /*
@@ -755,12 +549,31 @@ static void stream_no_memory(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* The work item that queues open submissions runs in front of usual work. */
+static void stream_is_urgent(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+
+	pagoda_test_expect_urgent(test, rig->vidmm->stream->wq);
+}
+
+/* The end of the stream drops the reference to the fence of the last move. */
+static void stream_drops_the_last_fence(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_stream_line *moves = &rig->vidmm->stream->moves;
+	struct dma_fence *fence = pagoda_test_fence(test);
+
+	dma_fence_signal(fence);
+	pagoda_rig_unplug(rig);
+	dma_fence_put(moves->last);
+	moves->last = dma_fence_get(fence);
+	pagoda_rig_end(rig);
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&fence->refcount));
+	dma_fence_put(fence);
+}
+
 static struct kunit_case stream_cases[] = {
-	KUNIT_CASE(stream_busy),
-	KUNIT_CASE(stream_busy_pieces),
-	KUNIT_CASE(stream_busy_own),
-	KUNIT_CASE(stream_busy_alone),
-	KUNIT_CASE(stream_busy_no_wait),
 	KUNIT_CASE(stream_dependency),
 	KUNIT_CASE(stream_fill_waits),
 	KUNIT_CASE(stream_dependency_plugged),
@@ -775,6 +588,8 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_split),
 	KUNIT_CASE(stream_refused),
 	KUNIT_CASE(stream_no_memory),
+	KUNIT_CASE(stream_is_urgent),
+	KUNIT_CASE(stream_drops_the_last_fence),
 	{}
 };
 

@@ -246,40 +246,35 @@ static void device_makes_no_rings(struct kunit *test)
 	uapi_close(client);
 }
 
+static void *device_make_manager(void *args)
+{
+	return pagoda_vidmm_create(args);
+}
+
+static void device_end_manager(void *vidmm)
+{
+	pagoda_vidmm_destroy(vidmm);
+}
+
 /* Without memory, pagoda_vidmm_create() fails with -ENOMEM or does without the allocation. */
 static void device_makes_no_manager(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct pagoda_device_info info = rig->info;
-	const struct pagoda_vidmm_args args = {
+	struct pagoda_vidmm_args args = {
 		.drm = rig->drm,
 		.info = &info,
 		.transport = &rig->fake->base,
 		.timeout_ms = MSEC_PER_SEC,
 		.update_mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
 	};
-	u32 nth = 0, next, failed = 0;
-	struct pagoda_vidmm *vidmm;
 
 	/* The window belongs to the manager of the rig. */
 	info.visible_size = 0;
 	info.nr_window = 0;
-	uapi_fail_begin(client);
-	do {
-		next = ++nth;
-		uapi_fail_nth(&next);
-		vidmm = pagoda_vidmm_create(&args);
-		uapi_fail_nth(&next);
-		if (IS_ERR(vidmm)) {
-			KUNIT_EXPECT_EQ_MSG(test, -ENOMEM, PTR_ERR(vidmm), "allocation %u", nth);
-			failed++;
-		} else {
-			pagoda_vidmm_destroy(vidmm);
-		}
-	} while (!next);
-	uapi_fail_end(client);
-	KUNIT_EXPECT_GT(test, failed, 10);
+	KUNIT_EXPECT_GT(test, device_starve(client, device_make_manager, device_end_manager, &args),
+			10);
 	uapi_close(client);
 }
 

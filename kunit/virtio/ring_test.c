@@ -14,6 +14,7 @@
 #include <linux/virtio_ring.h>
 #include "core/transport.h"
 #include "rig/alloc.h"
+#include "ring_helpers.h"
 #include "virtio/internal.h"
 
 #define RING_SIZE	16u
@@ -59,31 +60,11 @@ static struct ring_device *ring_of(struct virtqueue *vq)
 	return container_of(vq->vdev, struct ring_device, vdev);
 }
 
-static bool ring_notify(struct virtqueue *vq)
-{
-	return true;
-}
-
-static void ring_delete(void *vq)
-{
-	vring_del_virtqueue(vq);
-}
-
 static void ring_make_queue(struct ring_device *device, void (*callback)(struct virtqueue *vq))
 {
-	void *pages = test_zalloc(device->test, PAGE_ALIGN(vring_size(RING_SIZE,
-								      PAGE_SIZE)) + PAGE_SIZE);
-
-	pages = PTR_ALIGN(pages, PAGE_SIZE);
-	vring_init(&device->vring, RING_SIZE, pages, PAGE_SIZE);
 	device->seen = 0;
-	device->vq = vring_new_virtqueue(VIRTIO_PAGODA_QUEUE_PAGING, RING_SIZE, PAGE_SIZE,
-					 &device->vdev, true, false, pages, ring_notify, callback,
-					 "ring");
-	KUNIT_ASSERT_NOT_NULL(device->test, device->vq);
-	KUNIT_ASSERT_EQ(device->test, 0,
-			kunit_add_action_or_reset(device->test, ring_delete, device->vq));
-	__virtqueue_unbreak(device->vq);
+	device->vq = ring_virtqueue(device->test, &device->vdev, RING_SIZE, callback,
+				    &device->vring);
 }
 
 static struct ring_device *ring_create(struct kunit *test,
@@ -93,8 +74,7 @@ static struct ring_device *ring_create(struct kunit *test,
 
 	device->test = test;
 	device->data = test_zalloc(test, sizeof(*device->data));
-	INIT_LIST_HEAD(&device->vdev.vqs);
-	spin_lock_init(&device->vdev.vqs_list_lock);
+	ring_device_init(&device->vdev);
 	device->vdev.priv = &device->virtio;
 	device->virtio.vdev = &device->vdev;
 	ring_make_queue(device, callback);

@@ -209,6 +209,27 @@ static void line_close_passes(struct kunit *test)
 	line_world_end(&w);
 }
 
+/*
+ * A change that needs a new page table drops the reference to the fence that a table of an earlier
+ * change, which failed, has left.
+ */
+static void line_drops_the_fence(struct kunit *test)
+{
+	struct dma_fence *fence = pagoda_test_fence(test);
+	struct line_world w;
+
+	line_world_start(&w, test);
+	dma_fence_signal(fence);
+	dma_resv_lock(pagoda_vm_resv(w.vm), NULL);
+	KUNIT_EXPECT_NULL(test, w.vm->placed);
+	w.vm->placed = dma_fence_get(fence);
+	dma_resv_unlock(pagoda_vm_resv(w.vm));
+	KUNIT_EXPECT_TRUE(test, line_signals(&w, line_bind(&w, w.bo, NEW), AT_ONCE));
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&fence->refcount));
+	dma_fence_put(fence);
+	line_world_end(&w);
+}
+
 /* ---- The edges: a function for each returns whether its order is kept -------------- */
 
 /* Returns whether a mapping of an allocation waits for the move that brings the content. */
@@ -409,6 +430,7 @@ static struct kunit_case line_cases[] = {
 	KUNIT_CASE(line_bind_passes),
 	KUNIT_CASE(line_forget_passes),
 	KUNIT_CASE(line_close_passes),
+	KUNIT_CASE(line_drops_the_fence),
 	KUNIT_CASE_PARAM(line_keeps_order, line_edges_gen_params),
 	KUNIT_CASE(line_ends_right),
 	KUNIT_CASE(line_is_short),

@@ -27,7 +27,8 @@ OPTIONS = ("gpu_physical.mmu0.all.dual_pte=1", "gpu_virtual.mmu0.all.cache_inval
            "gpu_virtual.mmu0.all.pt_levels=2", "cpu_virtual.mmu0.all.pt_levels=5",
            # Machines of steps with these have memory that this one doesn't reach.
            "gpu_physical.mmu0.all.misconfigure=system_address_bits:32")
-SHORT = ("residency_test", "evict_test", "bind_test", "bind_queue_test", "submit_test", "fence_test")
+SHORT = ("residency_test", "evict_test", "bind_test", "bind_queue_test", "submit_test", "submit_fault_test", "fence_test",
+         "fence_wait_test")
 SANITIZED = "gpu_virtual.mmu1.some.pt_levels=4"
 # The rest of SHORT runs on four processors there.
 SANITIZED_SHORT = ("residency_test", "evict_test", "bind_test")
@@ -40,11 +41,12 @@ STOCK_ONLY = ("abi32_test",)
 # One cell will do for these.
 ONCE = STOCK_ONLY + ("events_test", "pagodactl_test", "unplug_storm_test", "dmem_test", "trace_test", "identity_test")
 # Execution, by several threads at once: four processors on the sanitizer kernel.
-ALONE = ("bind_queue_test", "submit_test", "overcommit_test", "fence_test", "unplug_test", "unplug_storm_test")
+ALONE = ("bind_queue_test", "submit_test", "submit_fault_test", "overcommit_test", "fence_test", "fence_wait_test",
+         "unplug_test", "unplug_storm_test")
 EXECUTION = ("bind_test",) + ALONE
 # Seconds on the sanitizer kernel, where they aren't few: what a share is to have as much of as another.
-COST = {"evict_test": 8, "inject_test": 8, "submit_test": 8, "vmbind_test": 6, "overcommit_test": 6, "storm_test": 6,
-        "tiled_test": 4, "mmap_test": 3, "reset_test": 3, "modules": 12, "soak": 5}
+COST = {"evict_test": 8, "inject_test": 8, "submit_test": 5, "vmbind_test": 6, "overcommit_test": 6, "storm_test": 6,
+        "submit_fault_test": 4, "tiled_test": 4, "mmap_test": 3, "reset_test": 3, "modules": 12, "soak": 5}
 # Parts of what the sanitizer kernel runs, and how many of them are with four processors.
 SHARES = 24
 FOUR_SHARES = 6

@@ -244,16 +244,68 @@ static int bench_end_to_end(struct bench *b, u64 size)
 	return ret;
 }
 
+/* What the builder of TRANSFER made: bytes of packets, and the number of packets ("commands"). */
+struct bench_built {
+	u64 bytes;
+	u64 commands;
+};
+
+/*
+ * Builds the TRANSFER of @size bytes of @pages, a paging buffer after the other in @data. Private
+ * data goes to @priv. Both have &pagoda_device_info.max_buffer_bytes.
+ */
+static struct bench_built bench_build(struct bench *b, const struct bench_pages *pages, u64 size,
+				      u8 *data, u8 *priv)
+{
+	const u32 buffer_size = b->pagoda->info.max_buffer_bytes;
+	struct bench_built built = {};
+	u64 done;
+
+	for (done = 0; done < size; done += PAGODA_PIECE_BYTES) {
+		const struct pagoda_paging_op op = pagoda_bench_op(pages, 0, done, size, true);
+		struct pagoda_paging_cursor cursor = {};
+		enum pagoda_build result;
+
+		do {
+			struct pagoda_paging_buffer buf = {
+				.pos = data,
+				.size = buffer_size,
+				.priv = priv,
+				.priv_size = buffer_size,
+			};
+
+			result = pagoda_paging_build(b->vidmm->paging_limits, &op, &cursor, &buf);
+			built.bytes += buf.write_offset;
+			built.commands += (buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE;
+		} while (result == PAGODA_BUILD_INSUFFICIENT_BUFFER);
+	}
+	return built;
+}
+
+static void bench_report_built(struct bench *b, const struct bench_built *built, u64 ns, u64 size,
+			       const char *shape)
+{
+	char metric[48];
+
+	snprintf(metric, sizeof(metric), "builder.command.%s", shape);
+	pagoda_bench_value(b, metric, div64_u64(ns, built->commands), "ns");
+	snprintf(metric, sizeof(metric), "builder.command-size.%s", shape);
+	pagoda_bench_value(b, metric, div64_u64(built->bytes, built->commands), "bytes");
+	snprintf(metric, sizeof(metric), "builder.size-per-MiB.%s", shape);
+	pagoda_bench_value(b, metric, div64_u64(built->bytes, size >> 20), "bytes");
+	snprintf(metric, sizeof(metric), "builder.commands-per-64MiB.%s", shape);
+	pagoda_bench_value(b, metric, built->commands, "commands");
+}
+
 /*
  * Reports what the builder of TRANSFER makes of @size bytes: mean time and mean bytes of a packet
  * ("command"), bytes of all packets for each MiB, and the number of packets. Returns 0 or -ENOMEM.
  */
 static int bench_builder(struct bench *b, u64 size, bool scattered)
 {
-	struct pagoda_vidmm *vidmm = b->vidmm;
 	u32 buffer_size = b->pagoda->info.max_buffer_bytes;
-	u64 values[BENCH_RUNS], bytes = 0, commands = 0, start;
-	char metric[48];
+	struct bench_built built = {};
+	u64 values[BENCH_RUNS], start;
 	struct bench_pages pages;
 	u8 *data, *priv;
 	u32 run;
@@ -265,46 +317,13 @@ static int bench_builder(struct bench *b, u64 size, bool scattered)
 	if (!data || !priv)
 		ret = -ENOMEM;
 	for (run = 0; run < BENCH_RUNS && !ret; run++) {
-		u64 done;
-
-		bytes = 0;
-		commands = 0;
 		start = ktime_get_ns();
-		for (done = 0; done < size; done += PAGODA_PIECE_BYTES) {
-			const struct pagoda_paging_op op =
-				pagoda_bench_op(&pages, 0, done, size, true);
-			struct pagoda_paging_cursor cursor = {};
-			enum pagoda_build result;
-
-			do {
-				struct pagoda_paging_buffer buf = {
-					.pos = data,
-					.size = buffer_size,
-					.priv = priv,
-					.priv_size = buffer_size,
-				};
-
-				result = pagoda_paging_build(vidmm->paging_limits, &op, &cursor,
-							     &buf);
-				bytes += buf.write_offset;
-				commands += (buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE;
-			} while (result == PAGODA_BUILD_INSUFFICIENT_BUFFER);
-		}
+		built = bench_build(b, &pages, size, data, priv);
 		values[run] = ktime_get_ns() - start;
 	}
-	if (!ret) {
-		const char *shape = scattered ? "scattered" : "contiguous";
-
-		snprintf(metric, sizeof(metric), "builder.command.%s", shape);
-		pagoda_bench_value(b, metric,
-				   div64_u64(pagoda_bench_median(values), commands), "ns");
-		snprintf(metric, sizeof(metric), "builder.command-size.%s", shape);
-		pagoda_bench_value(b, metric, div64_u64(bytes, commands), "bytes");
-		snprintf(metric, sizeof(metric), "builder.size-per-MiB.%s", shape);
-		pagoda_bench_value(b, metric, div64_u64(bytes, size >> 20), "bytes");
-		snprintf(metric, sizeof(metric), "builder.commands-per-64MiB.%s", shape);
-		pagoda_bench_value(b, metric, commands, "commands");
-	}
+	if (!ret)
+		bench_report_built(b, &built, pagoda_bench_median(values), size,
+				   scattered ? "scattered" : "contiguous");
 	kvfree(priv);
 	kvfree(data);
 	pagoda_bench_pages_free(&pages);

@@ -91,6 +91,27 @@ static void queue_wait_lines(struct pagoda_queue *queue)
 	wait_event(queue->lineless, queue_is_lineless(queue));
 }
 
+/* Creates the work queues. Returns 0 or -ENOMEM. */
+static int queue_make_wqs(struct pagoda_queue *queue)
+{
+	queue->submit_wq = alloc_ordered_workqueue("pagoda-submit", WQ_MEM_RECLAIM | WQ_HIGHPRI);
+	if (!queue->submit_wq)
+		return -ENOMEM;
+	queue->recover_wq = alloc_ordered_workqueue("pagoda-recover", WQ_MEM_RECLAIM | WQ_HIGHPRI);
+	if (!queue->recover_wq) {
+		destroy_workqueue(queue->submit_wq);
+		return -ENOMEM;
+	}
+	queue->flight.recover_wq = queue->recover_wq;
+	return 0;
+}
+
+static void queue_destroy_wqs(struct pagoda_queue *queue)
+{
+	destroy_workqueue(queue->recover_wq);
+	destroy_workqueue(queue->submit_wq);
+}
+
 /**
  * pagoda_queue_create() - Create a paging queue, with a line
  * @args: Description of the queue; copied. The transport may be NULL with @args->use_cpu
@@ -102,7 +123,7 @@ struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 {
 	struct pagoda_transport *transport = args->transport;
 	struct pagoda_queue *queue;
-	int ret = -ENOMEM;
+	int ret;
 
 	if (!args->buffer_size || !PAGE_ALIGNED(args->buffer_size) ||
 	    args->buffer_size > VIRTIO_PAGODA_MAX_BUFFER || !args->timeout_ms ||
@@ -115,17 +136,13 @@ struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 		ret = -EINVAL;
 		goto err_free;
 	}
-	queue->submit_wq = alloc_ordered_workqueue("pagoda-submit", WQ_MEM_RECLAIM | WQ_HIGHPRI);
-	if (!queue->submit_wq)
+	ret = queue_make_wqs(queue);
+	if (ret)
 		goto err_free;
-	queue->recover_wq = alloc_ordered_workqueue("pagoda-recover", WQ_MEM_RECLAIM | WQ_HIGHPRI);
-	if (!queue->recover_wq)
-		goto err_submit;
-	queue->flight.recover_wq = queue->recover_wq;
 	ret = pagoda_flight_init(&queue->flight, queue->submit_wq, args->use_cpu ?
 				 PAGODA_QUEUE_CPU_DEPTH : transport->ops->depth(transport));
 	if (ret)
-		goto err_recover;
+		goto err_wqs;
 	queue->main = pagoda_line_create(queue);
 	if (IS_ERR(queue->main)) {
 		ret = PTR_ERR(queue->main);
@@ -142,10 +159,8 @@ err_line:
 	queue_wait_lines(queue);
 err_flight:
 	pagoda_flight_fini(&queue->flight);
-err_recover:
-	destroy_workqueue(queue->recover_wq);
-err_submit:
-	destroy_workqueue(queue->submit_wq);
+err_wqs:
+	queue_destroy_wqs(queue);
 err_free:
 	kref_put(&queue->kref, queue_release);
 	return ERR_PTR(ret);
@@ -188,8 +203,7 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 	pagoda_line_put(queue->main);
 	queue_wait_lines(queue);
 	pagoda_flight_fini(&queue->flight);
-	destroy_workqueue(queue->recover_wq);
-	destroy_workqueue(queue->submit_wq);
+	queue_destroy_wqs(queue);
 	queue_free_jobs(queue);
 	kref_put(&queue->kref, queue_release);
 }

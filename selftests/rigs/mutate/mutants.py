@@ -258,6 +258,9 @@ class Finder:
         toks = self.toks
         if toks[n].kind != "word":
             return False
+        # guard(mutex)(&lock) declares a variable.
+        if toks[n].text == "guard":
+            return True
         if toks[n].text in TYPE_WORDS or TYPE.match(toks[n].text):
             return toks[n + 1].text != "("
         after = n + 1

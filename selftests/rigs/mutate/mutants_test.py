@@ -134,6 +134,11 @@ class Mutants(unittest.TestCase):
         self.assertEqual([m.before for m in self.found if m.kind == "flush"], ["flush();"])
         self.assertEqual({m.function for m in self.found}, {"work"})
 
+    def test_guards_stay(self):
+        """A guard is a declaration, which can't be left out or moved."""
+        text = "static void f(void)\n{\n\tguard(mutex)(&lock);\n\twork();\n}\n"
+        self.assertEqual([m.before for m in mutants.Finder("guard.c", text, mutants.Constants([text])).run()], ["work();"])
+
     def test_lines_stay(self):
         written = mutants.write(SOURCE, self.numbered)
         self.assertEqual(written.count("\n"), SOURCE.count("\n"))

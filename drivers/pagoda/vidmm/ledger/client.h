@@ -122,7 +122,8 @@ struct pagoda_awaited {
  *	@lock
  * @next: Number that the next deferred job gets
  * @ends: The client's file is being closed: a handle that is closed now isn't entered into
- *	@handles, because the VMs are destroyed with all mappings
+ *	@handles, because the VMs are destroyed with all mappings. Threads that close a handle read
+ *	this without @lock
  * @jobs: List of the deferred jobs, by &pagoda_submit.held_up, in the order of their numbers
  * @handles: List of struct closing_handle: closed handles whose allocations @work has still to take
  *	off the residency list and out of the VMs, in the order in which they were closed

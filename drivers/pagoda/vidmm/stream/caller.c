@@ -20,6 +20,7 @@
  * The note is on the thread's stack and in a hash table by thread, until the call or the run of the
  * work item ends.
  */
+#include <linux/cleanup.h>
 #include <linux/hash.h>
 #include <linux/list.h>
 #include <linux/sched.h>
@@ -64,9 +65,8 @@ void pagoda_caller_begin(struct pagoda_vidmm *vidmm, struct pagoda_caller *calle
 	caller->quota = client->quota;
 	kref_get(&caller->quota->kref);
 	caller->kcov = client->kcov;
-	spin_lock(&place->lock);
-	hlist_add_head(&caller->entry, &place->list);
-	spin_unlock(&place->lock);
+	scoped_guard(spinlock, &place->lock)
+		hlist_add_head(&caller->entry, &place->list);
 }
 
 /**
@@ -80,9 +80,8 @@ void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller)
 {
 	struct pagoda_callers *place = caller_place(vidmm->stream);
 
-	spin_lock(&place->lock);
-	hlist_del(&caller->entry);
-	spin_unlock(&place->lock);
+	scoped_guard(spinlock, &place->lock)
+		hlist_del(&caller->entry);
 	pagoda_quota_put(caller->quota);
 }
 
@@ -96,7 +95,7 @@ void pagoda_caller_pays(struct pagoda_stream *stream, struct pagoda_stream_txn *
 	struct pagoda_callers *place = caller_place(stream);
 	struct pagoda_caller *caller;
 
-	spin_lock(&place->lock);
+	guard(spinlock)(&place->lock);
 	hlist_for_each_entry(caller, &place->list, entry) {
 		if (caller->task == current) {
 			txn->quota = caller->quota;
@@ -104,7 +103,6 @@ void pagoda_caller_pays(struct pagoda_stream *stream, struct pagoda_stream_txn *
 			break;
 		}
 	}
-	spin_unlock(&place->lock);
 }
 
 /**

@@ -24,12 +24,6 @@
 #include "stream.h"
 
 /*
- * Most jiffies of each of the two waits after a builder has answered that the allocation is busy:
- * for the transaction's fence, and for the allocation's fences. As long as TTM's own waits.
- */
-#define PAGODA_BUSY_TIMEOUT	(15 * HZ)
-
-/*
  * Returns the number of packets whose private data fits into a submission, besides the packet that
  * writes the fence page.
  */
@@ -54,22 +48,54 @@ static struct pagoda_submission *txn_get_more(struct pagoda_stream_txn *txn)
 	return sub;
 }
 
+/* Sets &pagoda_stream_line.in_transfer, or clears it and wakes transactions that wait for that. */
+static void line_set_transfer(struct pagoda_stream *stream, struct pagoda_stream_line *line,
+			      bool in_transfer)
+{
+	lockdep_assert_held(&stream->lock);
+	WRITE_ONCE(line->in_transfer, in_transfer);
+	if (!in_transfer)
+		wake_up_all(&stream->turn);
+}
+
+/*
+ * Drops the stream's lock for a wait of a transaction. If @keeps, the transaction keeps its turn:
+ * other transactions of the line wait in pagoda_stream_lock_line().
+ */
+static void txn_unlock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream, bool keeps)
+{
+	if (keeps)
+		line_set_transfer(stream, txn->line, true);
+	pagoda_stream_unlock(stream, txn->cookie);
+}
+
+/*
+ * Undoes txn_unlock(). A transaction that didn't keep its turn waits until no other transaction of
+ * the line does.
+ */
+static void txn_relock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream, bool keeps)
+{
+	if (!keeps) {
+		pagoda_stream_lock_line(txn, stream);
+		return;
+	}
+	txn->cookie = pagoda_stream_lock(stream);
+	line_set_transfer(stream, txn->line, false);
+}
+
 /*
  * Waits, without the stream's lock, for one of the submissions that are set aside, which becomes
- * the transaction's spare. txn_lock() keeps other transactions of the line out meanwhile. All
- * submissions of the transaction so far are queued, so that their fences, which the wait may depend
- * on, will signal.
+ * the transaction's spare. Keeps other transactions of the line out meanwhile. All submissions of
+ * the transaction so far are queued, so that their fences, which the wait may depend on, will
+ * signal.
  */
 static void txn_get_aside(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 {
 	lockdep_assert_held(&stream->aside);
-	WRITE_ONCE(txn->line->in_transfer, true);
-	pagoda_stream_unlock(stream, txn->cookie);
+	txn_unlock(txn, stream, true);
 	txn->only = pagoda_queue_get_aside(stream->vidmm->queue, txn->line->queue);
-	txn->cookie = pagoda_stream_lock(stream);
+	txn_relock(txn, stream, true);
 	txn->nr_spare = 1;
-	WRITE_ONCE(txn->line->in_transfer, false);
-	wake_up_all(&stream->turn);
 }
 
 /*
@@ -89,7 +115,7 @@ static int txn_open(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 	if (txn->aside && !txn->nr_spare)
 		txn_get_aside(txn, stream);
 	/*
-	 * While txn_get_aside() waited, pagoda_stream_restart(), which doesn't call txn_lock(), may
+	 * While txn_get_aside() waited, pagoda_stream_restart(), which doesn't wait for a turn, may
 	 * have opened a submission.
 	 */
 	if (line->open)
@@ -121,19 +147,20 @@ static int txn_open(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 
 /*
  * Waits for the transaction's operations so far, and for all fences in the reservation of its
- * allocation. Returns 0; -EBUSY if a wait takes longer than PAGODA_BUSY_TIMEOUT; or another
- * negative errno.
+ * allocation. Returns 0; -EBUSY if a wait takes longer than &pagoda_stream.busy_patience; or
+ * another negative errno.
  */
 static int txn_wait_fences(struct pagoda_stream_txn *txn)
 {
+	unsigned long patience = txn->vidmm->stream->busy_patience;
 	long ret = 1;
 
 	atomic64_inc(&txn->vidmm->stats.cpu_waits);
 	if (txn->fence)
-		ret = dma_fence_wait_timeout(txn->fence, false, PAGODA_BUSY_TIMEOUT);
+		ret = dma_fence_wait_timeout(txn->fence, false, patience);
 	if (ret > 0)
 		ret = dma_resv_wait_timeout(txn->bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP,
-					    false, PAGODA_BUSY_TIMEOUT);
+					    false, patience);
 	return ret > 0 ? 0 : ret ?: -EBUSY;
 }
 
@@ -157,10 +184,10 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 
 /*
  * Queues the line's open submission; waits, without the stream's lock, until the transaction's
- * allocation is idle; and calls &pagoda_stream_args.make_idle. Between pieces of a transfer
- * txn_lock() keeps other transactions of the line out meanwhile. Returns 0; -EBUSY if the
- * transaction mustn't wait, has no allocation or has waited too long; -ENOMEM; or an error of the
- * wait or of make_idle().
+ * allocation is idle; and calls &pagoda_stream_args.make_idle. Meanwhile other transactions of the
+ * line go on, unless @txn is between pieces of a transfer; @txn waits if another transaction is.
+ * Returns 0; -EBUSY if the transaction mustn't wait, has no allocation or has waited too long;
+ * -ENOMEM; or an error of the wait or of make_idle().
  */
 static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 {
@@ -171,18 +198,13 @@ static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 		return -EBUSY;
 	if (txn->line->open)
 		pagoda_stream_push(stream, txn->line);
-	WRITE_ONCE(txn->line->in_transfer, txn->in_transfer);
-	pagoda_stream_unlock(stream, txn->cookie);
+	txn_unlock(txn, stream, txn->in_transfer);
 	ret = txn_wait_fences(txn);
 	if (!ret)
 		ret = stream->args.make_idle(txn->bo, operation);
 	if (!ret)
 		ret = txn_get_spare(txn);
-	txn->cookie = pagoda_stream_lock(stream);
-	if (txn->in_transfer) {
-		WRITE_ONCE(txn->line->in_transfer, false);
-		wake_up_all(&stream->turn);
-	}
+	txn_relock(txn, stream, txn->in_transfer);
 	return ret;
 }
 

@@ -76,6 +76,8 @@ struct pagoda_stream_line {
  *	a submission open
  * @overrun: Work item that calls @args.overrun(), which requests a reset
  * @patience: Most jiffies that a submission stays open after a transaction; constant
+ * @busy_patience: Most jiffies of each of the two waits after a builder has answered that the
+ *	allocation is busy: for the transaction's fence, and for the allocation's fences; constant
  * @wq: Work queue of @flush, usable in reclaim
  * @args: Arguments of pagoda_stream_init()
  * @room: Bytes that operations may use in the smallest paging buffer: all but
@@ -98,6 +100,7 @@ struct pagoda_stream {
 	struct delayed_work flush;
 	struct work_struct overrun;
 	unsigned long patience;
+	unsigned long busy_patience;
 	struct workqueue_struct *wq;
 	struct pagoda_stream_args args;
 	u32 room;
@@ -169,6 +172,7 @@ void pagoda_callers_init(struct pagoda_stream *stream);
 void pagoda_caller_pays(struct pagoda_stream *stream, struct pagoda_stream_txn *txn);
 bool pagoda_stream_lock(struct pagoda_stream *stream);
 void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie);
+void pagoda_stream_lock_line(struct pagoda_stream_txn *txn, struct pagoda_stream *stream);
 bool pagoda_stream_is_plugged(struct pagoda_stream *stream);
 void pagoda_stream_push(struct pagoda_stream *stream, struct pagoda_stream_line *line);
 void pagoda_stream_push_all(struct pagoda_stream *stream);

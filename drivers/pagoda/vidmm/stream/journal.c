@@ -12,6 +12,7 @@
  *
  * Buffers are recorded in the order in which they are sent.
  */
+#include <linux/cleanup.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/ktime.h>
@@ -141,10 +142,13 @@ void pagoda_journal_sent(struct pagoda_journal *journal, const struct pagoda_sub
 		&journal->numbers[sub->id % PAGODA_JOURNAL_ENTRIES];
 
 	WRITE_ONCE(number->id, 0);
-	/* number->id is 0 before number->seqno changes: pairs with smp_rmb() of journal_number() */
+	/*
+	 * number->id is 0 before number->seqno changes: pairs with the second acquire in
+	 * journal_number().
+	 */
 	smp_wmb();
 	WRITE_ONCE(number->seqno, sub->seqno);
-	/* number->id is set after number->seqno: pairs with the acquire in journal_number(). */
+	/* number->id is set after number->seqno: pairs with its first acquire. */
 	smp_store_release(&number->id, sub->id);
 	spin_lock(&journal->recording_lock);
 	journal->last_seqno = sub->seqno;
@@ -320,9 +324,8 @@ static u64 journal_number(struct pagoda_journal *journal, u64 id)
 	/* The number is read after the id: pairs with the release in pagoda_journal_sent(). */
 	if (smp_load_acquire(&number->id) != id)
 		return 0;
-	seqno = READ_ONCE(number->seqno);
 	/* The id is read again after the number: pairs with smp_wmb() in pagoda_journal_sent(). */
-	smp_rmb();
+	seqno = smp_load_acquire(&number->seqno);
 	return READ_ONCE(number->id) == id ? seqno : 0;
 }
 
@@ -505,11 +508,10 @@ static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
 		.swizzling_ranges = cpu_to_le32(limits->swizzling_ranges),
 	};
 
-	spin_lock(&journal->recording_lock);
+	guard(spinlock)(&journal->recording_lock);
 	head.bytes = cpu_to_le64(journal->recording_used);
 	head.dropped = cpu_to_le64(journal->recording_dropped);
 	head.missed = cpu_to_le64(journal->recording_missed);
-	spin_unlock(&journal->recording_lock);
 	return head;
 }
 

@@ -36,6 +36,9 @@
  */
 #define PAGODA_PLUG_MS		10
 
+/* &pagoda_stream.busy_patience in jiffies: as long as TTM's own waits. */
+#define PAGODA_BUSY_TIMEOUT	(15 * HZ)
+
 /*
  * Takes the stream's lock and starts a fence signalling section, because a thread that holds the
  * lock may keep a published fence from signalling: lockdep reports reclaim and waits for fences
@@ -53,6 +56,23 @@ void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie)
 {
 	mutex_unlock(&stream->lock);
 	dma_fence_end_signalling(cookie);
+}
+
+/*
+ * Takes the stream's lock when &pagoda_stream_line.in_transfer isn't set in the transaction's line.
+ * While the flag is set, another transaction of the line waits without the lock: between two pieces
+ * of a transfer, because transfers mustn't overlap in the stream (C28), or for a submission that is
+ * set aside. What the other transaction waits for doesn't depend on this transaction.
+ */
+void pagoda_stream_lock_line(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
+{
+	for (;;) {
+		txn->cookie = pagoda_stream_lock(stream);
+		if (!txn->line->in_transfer)
+			return;
+		pagoda_stream_unlock(stream, txn->cookie);
+		wait_event(stream->turn, !READ_ONCE(txn->line->in_transfer));
+	}
 }
 
 /*
@@ -616,6 +636,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	INIT_DELAYED_WORK(&stream->flush, stream_flush_work);
 	INIT_WORK(&stream->overrun, stream_overrun_work);
 	stream->patience = msecs_to_jiffies(PAGODA_PLUG_MS);
+	stream->busy_patience = PAGODA_BUSY_TIMEOUT;
 
 	stream->wq = alloc_workqueue("pagoda-stream", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 1);
 	if (!stream->wq)

@@ -23,23 +23,6 @@
 #include "internal.h"
 #include "stream.h"
 
-/*
- * Takes the stream's lock when &pagoda_stream_line.in_transfer isn't set. While the flag is set,
- * another transaction of the line waits without the lock: between two pieces of a transfer, because
- * transfers mustn't overlap in the stream (C28), or for a submission that is set aside. What the
- * other transaction waits for doesn't depend on this transaction.
- */
-static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
-{
-	for (;;) {
-		txn->cookie = pagoda_stream_lock(stream);
-		if (!txn->line->in_transfer)
-			return;
-		pagoda_stream_unlock(stream, txn->cookie);
-		wait_event(stream->turn, !READ_ONCE(txn->line->in_transfer));
-	}
-}
-
 static void txn_drop_spares(struct pagoda_stream_txn *txn)
 {
 	while (txn->nr_spare)
@@ -218,7 +201,7 @@ static int txn_begin_large(struct pagoda_stream_txn *txn, struct pagoda_stream *
 		return ret;
 	}
 	txn->fresh = foreign || behind;
-	txn_lock(txn, stream);
+	pagoda_stream_lock_line(txn, stream);
 	return 0;
 }
 
@@ -245,7 +228,7 @@ static void txn_begin_aside(struct pagoda_stream_txn *txn, struct pagoda_stream 
 	txn->only = pagoda_queue_get_aside(stream->vidmm->queue, txn->line->queue);
 	txn->spare = &txn->only;
 	txn->nr_spare = 1;
-	txn_lock(txn, stream);
+	pagoda_stream_lock_line(txn, stream);
 }
 
 /*
@@ -267,7 +250,7 @@ static int txn_begin(struct pagoda_stream_txn *txn, enum pagoda_stream_waits wai
 	WARN_ON_ONCE(foreign && (waits != PAGODA_STREAM_WAITS_FOR_VICTIM ||
 				 pagoda_stream_has_queued(vidmm, resv, usage)));
 	if (!foreign && !behind && !busy) {
-		txn_lock(txn, stream);
+		pagoda_stream_lock_line(txn, stream);
 		if (txn_start_small(txn, stream, cost))
 			return 0;
 		pagoda_stream_unlock(stream, txn->cookie);

@@ -319,15 +319,17 @@ static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_closing *closing = &client->closing;
-	bool ends, kept;
+	bool kept;
 
-	mutex_lock(&closing->lock);
-	ends = closing->ends;
-	kept = !ends && closing_is_needed(client, bo) && closing_keep(closing, bo);
-	mutex_unlock(&closing->lock);
-	if (ends)
+	/* The release of the file sets this; no ioctl that closes a handle runs then or later. */
+	if (closing->ends) {
 		pagoda_vm_bo_opened(bo, false);
-	else if (!kept)
+		return;
+	}
+	mutex_lock(&closing->lock);
+	kept = closing_is_needed(client, bo) && closing_keep(closing, bo);
+	mutex_unlock(&closing->lock);
+	if (!kept)
 		closing_forget(client, bo);
 }
 

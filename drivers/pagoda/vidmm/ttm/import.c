@@ -328,20 +328,32 @@ struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dm
 }
 
 /*
+ * Takes the attachment, if any, away from the allocation, and returns it. The DRM core reads
+ * &drm_gem_object.import_attach under object_name_lock.
+ */
+static struct pagoda_import *import_take(struct pagoda_bo *bo)
+{
+	struct drm_gem_object *obj = &bo->ttm.base;
+	struct pagoda_import *import = bo->share.import;
+
+	lockdep_assert_held(&obj->dev->object_name_lock);
+	WRITE_ONCE(bo->share.import, NULL);
+	obj->import_attach = NULL;
+	return import;
+}
+
+/*
  * Detaches an import, whose memory isn't mapped, from its dma-buf; does nothing for other
  * allocations, and for detached imports. No reservation is held.
  */
 void pagoda_import_detach(struct pagoda_bo *bo)
 {
-	struct drm_gem_object *obj = &bo->ttm.base;
+	struct drm_device *drm = bo->ttm.base.dev;
 	struct pagoda_import *import;
 
-	/* The DRM core reads &drm_gem_object.import_attach under object_name_lock. */
-	mutex_lock(&obj->dev->object_name_lock);
-	import = bo->share.import;
-	WRITE_ONCE(bo->share.import, NULL);
-	obj->import_attach = NULL;
-	mutex_unlock(&obj->dev->object_name_lock);
+	mutex_lock(&drm->object_name_lock);
+	import = import_take(bo);
+	mutex_unlock(&drm->object_name_lock);
 	if (import)
 		import_put(import);
 }
