@@ -400,7 +400,10 @@ static void pressure_moves(struct kunit *test)
 	pagoda_client_put(bob);
 }
 
-/* Clients of a user together may have USER_MOVES bytes of content in flight; another user's may go on. */
+/*
+ * All clients of a user together may have USER_MOVES bytes of content in flight; a client of
+ * another user may go on.
+ */
 static void pressure_moves_of_user(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

@@ -109,7 +109,7 @@ static const struct limit_row limit_rows[PAGODA_LIMITS] = {
 };
 
 /*
- * struct pagoda_user - a user. @counts, @scarce, @moving: sums over the user's quotas, @quotas of them;
+ * struct pagoda_user - a user. @counts, @scarce, @moving: sums over the user's @quotas quotas;
  * @crowded: a call found that the user has more than its share of paging buffers; @lowered: wait
  * queue of such calls, and of those that found their client over its limit
  */
@@ -443,7 +443,7 @@ static bool limits_client_is_over(const struct pagoda_quota *quota)
 #define LIMITS_OVER_USER_MOVING		BIT(1)
 #define LIMITS_OVER_BUFFERS		BIT(2)
 
-/* Returns how the client moves too much, or all clients of its user do; outdated without the lock. */
+/* Tells how the client, or all clients of its user, move too much; outdated without the lock. */
 static u32 limits_moves_too_much(const struct pagoda_quota *quota)
 {
 	if (!quota)
