@@ -25,7 +25,10 @@ static inline void reset_map(struct pagoda_rig *rig, struct pagoda_vm *vm, struc
 	KUNIT_ASSERT_EQ(rig->test, 0, vmt_map(vm, bo, address, 0, RESET_PAGES * PAGE_SIZE, 0));
 }
 
-/* Expects that @va and the addresses behind it lead to the allocation's RESET_PAGES pages. */
+/*
+ * Expects that @va and the addresses behind it lead to the allocation's RESET_PAGES pages for a job
+ * of the VM.
+ */
 static inline void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm *vm,
 				       struct pagoda_bo *bo, u64 va)
 {
@@ -34,6 +37,8 @@ static inline void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm 
 	void *here;
 	u32 page;
 
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_EQ(rig->test, 0, vmt_bring(vm, NULL));
 	pagoda_rig_settle(rig);
 	for (page = 0; page < RESET_PAGES; page++) {
 		if (bo->ttm.resource->mem_type == TTM_PL_VRAM) {
