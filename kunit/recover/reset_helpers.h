@@ -3,6 +3,8 @@
 #ifndef PAGODA_KUNIT_RESET_HELPERS_H
 #define PAGODA_KUNIT_RESET_HELPERS_H
 
+#include <linux/delay.h>
+#include <linux/jiffies.h>
 #include "rig/rig.h"
 #include "vm/vm_helpers.h"
 
@@ -51,6 +53,16 @@ static inline void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm 
 			  VIRTIO_PAGODA_ACCESS_READ, &here);
 		KUNIT_EXPECT_PTR_EQ(rig->test, want, here);
 	}
+}
+
+/* Waits until the device is rebuilt, five seconds at most; returns whether it is. */
+static inline bool reset_is_rebuilt(struct pagoda_rig *rig)
+{
+	unsigned long end = jiffies + 5 * HZ;
+
+	while (pagoda_reset_is_pending(rig->vidmm) && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	return !pagoda_reset_is_pending(rig->vidmm);
 }
 
 /* Gives the allocation new content, and expects that moves to all places keep this content. */

@@ -122,6 +122,61 @@ static void restore_costs_nothing_idle(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/*
+ * Without a device MMU the rebuild passes over allocations of which the device has nothing, in
+ * system memory or the aperture segment, and over monitored fences: it doesn't wait for their
+ * reservations, and so needn't look at however many there are.
+ */
+static void restore_passes_over(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bos[] = { reset_bo(rig, 0, 1), reset_bo(rig, 0, 2) };
+	struct pagoda_mfence *mfence = test_ok(test, pagoda_mfence_create(rig->vidmm, rig->client,
+									  0, 77));
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bos[1], false));
+	/* Both allocations were in VRAM: one reset may have to look at them. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		KUNIT_ASSERT_TRUE(test, dma_resv_trylock(bos[i]->ttm.base.resv));
+	KUNIT_ASSERT_TRUE(test, dma_resv_trylock(pagoda_mfence_bo(mfence)->ttm.base.resv));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	KUNIT_EXPECT_TRUE(test, reset_is_rebuilt(rig));
+	dma_resv_unlock(pagoda_mfence_bo(mfence)->ttm.base.resv);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		dma_resv_unlock(bos[i]->ttm.base.resv);
+	pagoda_reset_wait(rig->vidmm);
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i + 1));
+		reset_expect_works(rig, bos[i], i + 3);
+		pagoda_rig_close(bos[i]);
+	}
+	pagoda_mfence_put(mfence);
+}
+
+/* Allocations that stay in VRAM, or mapped in the aperture, are rebuilt after each reset. */
+static void restore_again(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *vram = reset_bo(rig, 0, 1);
+	struct pagoda_bo *bound = reset_bo(rig, DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY, 2);
+	u32 round;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(vram));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bound, true));
+	for (round = 0; round < 2; round++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+		KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_acknowledge(vram));
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, vram));
+	}
+	/* The copy to VRAM reads the content through the aperture's mapping. */
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bound));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bound, 2));
+	pagoda_rig_close(vram);
+	pagoda_rig_close(bound);
+}
+
 /* ---- Restored when used -------------------------------------------------------------- */
 
 /* Each context's save area is restored once, when that context is used, after one or two resets. */
@@ -354,6 +409,8 @@ static void restore_beside_a_job(struct kunit *test)
 
 static struct kunit_case restore_cases[] = {
 	KUNIT_CASE_PARAM(restore_costs_nothing_idle, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(restore_passes_over, pagoda_rig_update_modes),
+	KUNIT_CASE_PARAM(restore_again, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(restore_when_used, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(restore_by_bind, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(restore_evicted, pagoda_rig_modes),

@@ -211,16 +211,45 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	return ret;
 }
 
+/* Returns whether a reset may lose anything of the allocation, as %PAGODA_BO_EXPOSED says. */
+static bool rebuild_is_exposed(struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+
+	return (res && (res->mem_type == TTM_PL_VRAM || pagoda_aperture_has_address(res))) ||
+	       bo->content.told || READ_ONCE(bo->content.unclean);
+}
+
+/*
+ * Rebuilds an allocation, and removes its mark %PAGODA_BO_EXPOSED unless a next reset may lose
+ * anything of it. The mark is removed first: stream_lost_packet() may set it at any time.
+ */
+static int rebuild_allocation(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u32 *lost)
+{
+	int ret;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	xa_clear_mark(&vidmm->bos, bo->id, PAGODA_BO_EXPOSED);
+	ret = rebuild_reserved(vidmm, bo, lost);
+	if (ret || rebuild_is_exposed(bo))
+		pagoda_bo_expose(bo);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+/*
+ * Rebuilds all allocations of which the reset may have lost anything: with a device MMU all, else
+ * those with the mark %PAGODA_BO_EXPOSED.
+ */
 static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
 {
+	xa_mark_t filter = vidmm->info->mmu_pages ? XA_PRESENT : PAGODA_BO_EXPOSED;
 	struct pagoda_bo *bo;
 	unsigned long id = 0;
 	int ret = 0;
 
-	for (; !ret && (bo = pagoda_bo_next(vidmm, &id)); id++) {
-		dma_resv_lock(bo->ttm.base.resv, NULL);
-		ret = rebuild_reserved(vidmm, bo, lost);
-		dma_resv_unlock(bo->ttm.base.resv);
+	for (; !ret && (bo = pagoda_bo_next(vidmm, &id, filter)); id++) {
+		ret = rebuild_allocation(vidmm, bo, lost);
 		drm_gem_object_put(&bo->ttm.base);
 	}
 	return ret;

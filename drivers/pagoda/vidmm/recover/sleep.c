@@ -100,7 +100,7 @@ static int suspend_leave_all(struct pagoda_vidmm *vidmm)
 	unsigned long id = 0;
 	int ret = 0;
 
-	for (; !ret && (bo = pagoda_bo_next(vidmm, &id)); id++) {
+	for (; !ret && (bo = pagoda_bo_next(vidmm, &id, XA_PRESENT)); id++) {
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		ret = suspend_leave(bo);
 		dma_resv_unlock(bo->ttm.base.resv);
