@@ -382,6 +382,55 @@ static void restore_for_armed_jobs(struct kunit *test)
 	submit_client_end(idle);
 }
 
+#define ARMED	12
+
+/*
+ * If many contexts have armed jobs, the rebuild doesn't wait for the device after each save area:
+ * fewer submissions initialise the save areas than there are.
+ */
+static void restore_many_armed(struct kunit *test)
+{
+	const u32 init = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE;
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct submit_args args = { .in = submit_syncobj(test), .fenced = true };
+	struct pagoda_context *contexts[ARMED], *first = client->context;
+	struct dma_fence *fence = pagoda_test_fence(test);
+	const struct pagoda_rig_note *note;
+	u32 i, submissions = 0;
+	u64 seqno = 0;
+
+	drm_syncobj_replace_fence(args.in, fence);
+	for (i = 0; i < ARMED; i++) {
+		contexts[i] = test_ok(test, pagoda_context_create(client->vm, i % 2, 0));
+		client->context = contexts[i];
+		KUNIT_ASSERT_EQ(test, 0, submit_empty(client, &args));
+	}
+	pagoda_rig_settle(rig);
+	rig->nr_log = 0;
+	pagoda_rig_share(rig, true);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	pagoda_rig_share(rig, false);
+	pagoda_rig_settle(rig);
+	for (i = 0; i < ARMED; i++) {
+		KUNIT_EXPECT_EQ(test, 1u, restore_inits(rig, contexts[i]));
+		note = pagoda_rig_find(rig, init, contexts[i]->save.bo->id, 0);
+		KUNIT_ASSERT_NOT_NULL(test, note);
+		submissions += note->seqno != seqno;
+		seqno = note->seqno;
+	}
+	KUNIT_EXPECT_LT(test, submissions, ARMED);
+	KUNIT_EXPECT_EQ(test, 0u, restore_inits(rig, first));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	for (i = 1; i <= ARMED; i++)
+		KUNIT_EXPECT_EQ(test, 0, submit_wait_point(client->done, i));
+	client->context = first;
+	for (i = 0; i < ARMED; i++)
+		pagoda_context_destroy(contexts[i]);
+	submit_client_end(client);
+}
+
 /*
  * A job of one context runs while the save area of another context of the VM is restored, which
  * doesn't wait for the job.
@@ -418,6 +467,7 @@ static struct kunit_case restore_cases[] = {
 	KUNIT_CASE_PARAM(restore_meets_reset, pagoda_rig_modes),
 	KUNIT_CASE(restore_fails),
 	KUNIT_CASE_PARAM(restore_for_armed_jobs, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(restore_many_armed, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(restore_beside_a_job, pagoda_rig_modes),
 	{}
 };

@@ -314,13 +314,16 @@ static int rebuild_space(struct pagoda_vm *vm)
 /*
  * Rebuilds the VMs that have armed jobs: such a job isn't prepared again, and may run once the
  * engines go on. All jobs that an ioctl or a worker armed have their fences in the VM's reservation
- * by now, because no thread is in a section.
+ * by now, because no thread is in a section. Waits for the device only to set roots, and in
+ * CPU_VIRTUAL mode.
  */
 static int rebuild_spaces(struct pagoda_vidmm *vidmm)
 {
+	struct pagoda_plug plug;
 	struct pagoda_vm *vm;
 	int ret = 0;
 
+	pagoda_stream_plug(vidmm, &plug);
 	mutex_lock(&vidmm->reset->vms_lock);
 	list_for_each_entry(vm, &vidmm->reset->vms, entry) {
 		rebuild_tell(vm);
@@ -330,6 +333,7 @@ static int rebuild_spaces(struct pagoda_vidmm *vidmm)
 			break;
 	}
 	mutex_unlock(&vidmm->reset->vms_lock);
+	pagoda_stream_unplug(vidmm, &plug);
 	return ret;
 }
 
