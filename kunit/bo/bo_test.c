@@ -199,7 +199,7 @@ static struct ttm_tt *bo_half_made(struct ttm_buffer_object *ttm_bo, u32 flags)
 	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo), *found;
 	unsigned long id = bo->id;
 
-	found = pagoda_bo_next(bo->vidmm, &id);
+	found = pagoda_bo_next(bo->vidmm, &id, XA_PRESENT);
 	KUNIT_EXPECT_NULL(kunit_get_current_test(), found);
 	if (found)
 		drm_gem_object_put(pagoda_bo_gem(found));
@@ -223,7 +223,7 @@ static void bo_is_found_when_made(struct kunit *test)
 	rig->vidmm->ttm.funcs = &pagoda_ttm_funcs;
 	KUNIT_ASSERT_NOT_NULL(test, bo->ttm.ttm);
 	id = bo->id;
-	found = pagoda_bo_next(rig->vidmm, &id);
+	found = pagoda_bo_next(rig->vidmm, &id, XA_PRESENT);
 	KUNIT_EXPECT_PTR_EQ(test, bo, found);
 	if (found)
 		drm_gem_object_put(pagoda_bo_gem(found));

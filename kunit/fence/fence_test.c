@@ -482,6 +482,11 @@ static void fence_reset_releases(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, U64_MAX, fence_value(max));
 	KUNIT_EXPECT_EQ(test, 0u, watch[1].calls);
 	KUNIT_EXPECT_EQ(test, 5ull, fence_value(stays));
+	/* What gives values back needn't search for the fence, however many others are held. */
+	KUNIT_EXPECT_PTR_EQ(test, &max->held, rig->vidmm->mfences->lost.next);
+	KUNIT_EXPECT_PTR_EQ(test, &stays->held, rig->vidmm->mfences->held.next);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&rig->vidmm->mfences->lost));
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&rig->vidmm->mfences->held));
 	fence_watch(test, &watch[2], max, 100);
 	KUNIT_EXPECT_EQ(test, 1u, watch[2].calls);
 	/* The device executed the signal all the same, so the value 7 counts. */
@@ -490,6 +495,7 @@ static void fence_reset_releases(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, max, 8));
 	KUNIT_EXPECT_EQ(test, U64_MAX, fence_value(max));
 	pagoda_mfence_restore_all(rig->vidmm);
+	KUNIT_EXPECT_TRUE(test, list_empty(&rig->vidmm->mfences->lost));
 	KUNIT_EXPECT_EQ(test, 8ull, fence_value(max));
 	KUNIT_EXPECT_EQ(test, 5ull, fence_value(stays));
 	fence_watch(test, &watch[3], max, 9);

@@ -369,20 +369,26 @@ static void edge_evicted_far(struct kunit *test)
 }
 
 /*
- * Tables in VRAM hold garbage that would translate, as after a loss of the device's memory: a
- * rebuild writes all entries, invalid ones too.
+ * Tables in VRAM hold garbage that would translate, as after a loss of the device's memory: the
+ * space, unless it is empty, is stale until a rebuild has written all entries, invalid ones too.
  */
 static void rebuild_run(struct mmu_rig *rig)
 {
 	u32 page;
 
+	pagoda_space_forget(rig->spaces[1]);
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_space_is_resident(rig->spaces[1]));
 	for (page = 0; page < 64; page += 3)
 		map_vram(rig, VA + page * SZ_4K, VRAM + page * SZ_8K, SZ_4K);
 	unmap(rig, VA + 9 * SZ_4K, SZ_4K);
 	map_vram(rig, VA + SZ_2M, VRAM, SZ_2M);
 	map_vram(rig, VA + SZ_1G, VRAM + SZ_4M, SZ_64K);
 	mmu_rig_scribble(rig);
+	pagoda_space_forget(rig->spaces[1]);
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_space_is_stale(rig->spaces[1]));
+	KUNIT_EXPECT_FALSE(rig->test, pagoda_space_is_resident(rig->spaces[1]));
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_rebuild(rig, 1));
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_space_is_resident(rig->spaces[1]));
 	mmu_rig_check(rig, 1, VA - SZ_2M, SZ_2M * 4);
 	mmu_rig_check(rig, 1, VA + SZ_1G - SZ_2M, SZ_2M * 2);
 	/* Map an address that was unmapped at the loss, and unmap an address that was mapped. */

@@ -151,6 +151,7 @@ static void lost_root(struct kunit *test)
 	pagoda_rig_settle(rig);
 	rig->fail.times = 0;
 	pagoda_reset_wait(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, vmt_bring(vm, context));
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C189);
 	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
@@ -187,6 +188,7 @@ static void lost_flush(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, rig->lose_roots);
 	PAGODA_PROVES(C103);
 	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 0, vmt_bring(vm, NULL));
 	KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, vm->id, HERE));
 	vmt_drop(vm);
 	pagoda_rig_close(bo);

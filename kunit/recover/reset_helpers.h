@@ -3,6 +3,8 @@
 #ifndef PAGODA_KUNIT_RESET_HELPERS_H
 #define PAGODA_KUNIT_RESET_HELPERS_H
 
+#include <linux/delay.h>
+#include <linux/jiffies.h>
 #include "rig/rig.h"
 #include "vm/vm_helpers.h"
 
@@ -25,7 +27,10 @@ static inline void reset_map(struct pagoda_rig *rig, struct pagoda_vm *vm, struc
 	KUNIT_ASSERT_EQ(rig->test, 0, vmt_map(vm, bo, address, 0, RESET_PAGES * PAGE_SIZE, 0));
 }
 
-/* Expects that @va and the addresses behind it lead to the allocation's RESET_PAGES pages. */
+/*
+ * Expects that @va and the addresses behind it lead to the allocation's RESET_PAGES pages for a job
+ * of the VM.
+ */
 static inline void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm *vm,
 				       struct pagoda_bo *bo, u64 va)
 {
@@ -34,6 +39,8 @@ static inline void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm 
 	void *here;
 	u32 page;
 
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_EQ(rig->test, 0, vmt_bring(vm, NULL));
 	pagoda_rig_settle(rig);
 	for (page = 0; page < RESET_PAGES; page++) {
 		if (bo->ttm.resource->mem_type == TTM_PL_VRAM) {
@@ -46,6 +53,16 @@ static inline void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm 
 			  VIRTIO_PAGODA_ACCESS_READ, &here);
 		KUNIT_EXPECT_PTR_EQ(rig->test, want, here);
 	}
+}
+
+/* Waits until the device is rebuilt, five seconds at most; returns whether it is. */
+static inline bool reset_is_rebuilt(struct pagoda_rig *rig)
+{
+	unsigned long end = jiffies + 5 * HZ;
+
+	while (pagoda_reset_is_pending(rig->vidmm) && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	return !pagoda_reset_is_pending(rig->vidmm);
 }
 
 /* Gives the allocation new content, and expects that moves to all places keep this content. */

@@ -176,8 +176,8 @@ static void reset_in_flight(struct kunit *test)
 }
 
 /*
- * After a reset save areas are initialized again, with the current root of the VM, but only if they
- * have lost their content in this reset.
+ * When a context is used after a reset, its save area is initialised again, with the current root
+ * of the VM, but only if it has lost its content in this reset.
  */
 static void reset_contexts(struct kunit *test)
 {
@@ -195,6 +195,7 @@ static void reset_contexts(struct kunit *test)
 	reset_map(rig, vm, bo, HERE);
 	context = test_ok(test, pagoda_context_create(vm, 0, 0));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_ASSERT_EQ(test, 0, vmt_bring(vm, context));
 	pagoda_rig_settle(rig);
 	for (at = 0; at < rig->engine.vram_size; at += PAGE_SIZE) {
 		image = (void *)(rig->engine.vram + at);
@@ -212,6 +213,7 @@ static void reset_contexts(struct kunit *test)
 	pagoda_rig_settle(rig);
 	before = pagoda_rig_count(rig, init, context->save.bo->id);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_ASSERT_EQ(test, 0, vmt_bring(vm, context));
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_LT(test, 0u, before);
 	KUNIT_EXPECT_EQ(test, before, pagoda_rig_count(rig, init, context->save.bo->id));

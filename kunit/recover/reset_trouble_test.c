@@ -8,6 +8,7 @@
 #include <kunit/test-bug.h>
 #include <linux/delay.h>
 #include <linux/sizes.h>
+#include "queue/queue_helpers.h"
 #include "reset_helpers.h"
 #include "submit/submit_helpers.h"
 
@@ -96,7 +97,7 @@ static void reset_blames_without_loss(struct kunit *test)
 
 /*
  * Each context of each VM that maps the allocation in the failed operation is banned, even if the
- * rebuild fails at the first context and is repeated as a whole.
+ * rebuild fails at the first VM, which has an armed job, and is repeated as a whole.
  */
 static void reset_blame_each(struct kunit *test, bool again)
 {
@@ -104,6 +105,7 @@ static void reset_blame_each(struct kunit *test, bool again)
 	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
 	struct pagoda_vm *vms[2] = { vmt_make(rig), vmt_make(rig) };
 	struct pagoda_context *contexts[4];
+	struct dma_fence *job = pagoda_test_fence(test);
 	struct drm_pagoda_context_state state;
 	u32 i;
 
@@ -112,6 +114,7 @@ static void reset_blame_each(struct kunit *test, bool again)
 		reset_map(rig, vms[i], bo, HERE);
 	for (i = 0; i < ARRAY_SIZE(contexts); i++)
 		contexts[i] = test_ok(test, pagoda_context_create(vms[i / 2], 0, 0));
+	pagoda_rig_add_fence(test, pagoda_vm_resv(vms[0]), job, DMA_RESV_USAGE_BOOKKEEP);
 	pagoda_rig_settle(rig);
 	rig->fake->reset_error = -EIO;
 	rig->fail = (struct pagoda_rig_fail) {
@@ -123,13 +126,11 @@ static void reset_blame_each(struct kunit *test, bool again)
 	while (!pagoda_reset_epoch(rig->vidmm))
 		fsleep(USEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, 0u, rig->fail.times);
-	rig->fail = (struct pagoda_rig_fail) {
-		.opcode = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE, .times = again,
-	};
+	rig->lose_roots = again;
 	pagoda_leave(rig->vidmm);
 	pagoda_reset_wait(rig->vidmm);
 	pagoda_rig_settle(rig);
-	KUNIT_EXPECT_EQ(test, 0u, rig->fail.times);
+	KUNIT_EXPECT_EQ(test, 0u, rig->lose_roots);
 	KUNIT_EXPECT_EQ(test, 1 + again, pagoda_reset_epoch(rig->vidmm));
 	PAGODA_PROVES(C190);
 	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
@@ -141,6 +142,8 @@ static void reset_blame_each(struct kunit *test, bool again)
 		KUNIT_EXPECT_EQ_MSG(test, DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_RESET,
 				    state.state, "context %u", i);
 	}
+	dma_fence_signal(job);
+	dma_fence_put(job);
 	for (i = 0; i < ARRAY_SIZE(contexts); i++)
 		pagoda_context_destroy(contexts[i]);
 	for (i = 0; i < ARRAY_SIZE(vms); i++)
@@ -244,17 +247,24 @@ static void reset_takes_the_root(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* If the device doesn't answer a SET_ROOT of the rebuild, the device is reset and rebuilt again. */
+/*
+ * If the device doesn't answer a SET_ROOT of the rebuild, that of a VM with an armed job, the
+ * device is reset and rebuilt again.
+ */
 static void reset_repeats_the_root(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct dma_fence *job = pagoda_test_fence(test);
 	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
 	struct pagoda_vm *vm = vmt_make(rig);
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	reset_map(rig, vm, bo, HERE);
+	pagoda_rig_add_fence(test, pagoda_vm_resv(vm), job, DMA_RESV_USAGE_BOOKKEEP);
 	rig->lose_roots = 1;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	dma_fence_signal(job);
+	dma_fence_put(job);
 	KUNIT_EXPECT_EQ(test, 0u, rig->lose_roots);
 	KUNIT_EXPECT_EQ(test, 2, pagoda_reset_epoch(rig->vidmm));
 	reset_expect_mapped(rig, vm, bo, HERE);

@@ -11,6 +11,7 @@
 #include "../drivers/pagoda/queue/internal.h"
 #include "core/trace.h"
 #include "queue/queue_helpers.h"
+#include "reset_helpers.h"
 #include "residency/offer_helpers.h"
 #include "rig/rig.h"
 #include "submit/submit_helpers.h"
@@ -710,16 +711,6 @@ static void work_traces_one_number(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Waits until the device is rebuilt, five seconds at most; returns whether it is. */
-static bool work_is_rebuilt(struct pagoda_rig *rig)
-{
-	unsigned long end = jiffies + 5 * HZ;
-
-	while (pagoda_reset_is_pending(rig->vidmm) && time_before(jiffies, end))
-		fsleep(USEC_PER_MSEC);
-	return !pagoda_reset_is_pending(rig->vidmm);
-}
-
 /*
  * The rebuild doesn't wait for a job that has memory but hasn't begun, because the job waits for a
  * fence of another device; not even to have an offered allocation, which the job may use, leave
@@ -744,7 +735,7 @@ static void work_has_not_begun(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, offered, DRM_PAGODA_OFFER_LOW));
 	KUNIT_ASSERT_TRUE(test, pagoda_bo_is_in_vram(listed));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
-	KUNIT_EXPECT_TRUE(test, work_is_rebuilt(rig));
+	KUNIT_EXPECT_TRUE(test, reset_is_rebuilt(rig));
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fence));
 	dma_fence_signal(fence);
 	dma_fence_put(fence);

@@ -151,7 +151,7 @@ static u32 reserve_pages(struct reserve_test *t)
 	unsigned long id = 0;
 	u64 bytes = 0;
 
-	for (; (bo = pagoda_bo_next(t->rig->vidmm, &id)); id++) {
+	for (; (bo = pagoda_bo_next(t->rig->vidmm, &id, XA_PRESENT)); id++) {
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		if (pagoda_bo_is_in_vram(bo) &&
 		    pagoda_reserve_has(reserve, (u64)bo->ttm.resource->start << PAGE_SHIFT)) {

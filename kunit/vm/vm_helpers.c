@@ -111,6 +111,30 @@ int vmt_copy(struct pagoda_vm *vm, u64 from, u64 to, u64 size)
 	}, 1);
 }
 
+int vmt_bring_entered(struct pagoda_vm *vm, struct pagoda_context *context)
+{
+	int ret;
+
+	mutex_lock(&vm->lock);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	ret = pagoda_vm_make_tables_resident(vm);
+	if (!ret && context)
+		ret = pagoda_save_validate(&context->save);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	mutex_unlock(&vm->lock);
+	return ret;
+}
+
+int vmt_bring(struct pagoda_vm *vm, struct pagoda_context *context)
+{
+	int ret;
+
+	pagoda_enter_anyway(vm->vidmm);
+	ret = vmt_bring_entered(vm, context);
+	pagoda_leave(vm->vidmm);
+	return ret;
+}
+
 int vmt_validate(struct pagoda_vm *vm)
 {
 	struct dma_fence *fence = NULL;

@@ -36,6 +36,13 @@ int vmt_map(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 address, u64 offset,
 /* Do VM_BIND without syncobjs, of an entry with only a type and a range, or of one COPY. */
 int vmt_set(struct pagoda_vm *vm, u32 type, u64 address, u64 size);
 int vmt_copy(struct pagoda_vm *vm, u64 from, u64 to, u64 size);
+/*
+ * Makes the VM's page tables, and the save area of @context unless that is NULL, resident again,
+ * and restores what a reset of the device lost of these, as SUBMIT does. Returns 0 or a negative
+ * errno. The caller of vmt_bring_entered() is in a section.
+ */
+int vmt_bring(struct pagoda_vm *vm, struct pagoda_context *context);
+int vmt_bring_entered(struct pagoda_vm *vm, struct pagoda_context *context);
 /* Makes mappings of resident allocations that aren't offered valid. Returns 0 or negative errno. */
 int vmt_validate(struct pagoda_vm *vm);
 /*

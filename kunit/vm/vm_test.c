@@ -139,27 +139,7 @@ static struct pagoda_aperture_resource *vm_no_aperture(void)
 }
 
 /*
- * Makes the VM's page tables, and the save area of @context unless that is NULL, resident again, as
- * SUBMIT does. Returns 0 or a negative errno.
- */
-static int vm_bring(struct pagoda_vm *vm, struct pagoda_context *context)
-{
-	int ret;
-
-	pagoda_enter_anyway(vm->vidmm);
-	mutex_lock(&vm->lock);
-	dma_resv_lock(pagoda_vm_resv(vm), NULL);
-	ret = pagoda_vm_make_tables_resident(vm);
-	if (!ret && context)
-		ret = pagoda_save_validate(&context->save);
-	dma_resv_unlock(pagoda_vm_resv(vm));
-	mutex_unlock(&vm->lock);
-	pagoda_leave(vm->vidmm);
-	return ret;
-}
-
-/*
- * Makes the page tables resident as vm_bring(), but with memory for @resources TTM resources in
+ * Makes the page tables resident as vmt_bring(), but with memory for @resources TTM resources in
  * VRAM and for none in the aperture segment.
  */
 static int vm_bring_with(struct kunit *test, struct pagoda_vm *vm, u32 resources)
@@ -169,7 +149,7 @@ static int vm_bring_with(struct kunit *test, struct pagoda_vm *vm, u32 resources
 	vm_resources_left = resources;
 	kunit_activate_static_stub(test, pagoda_vram_new_resource, vm_few_vram);
 	kunit_activate_static_stub(test, pagoda_aperture_new_resource, vm_no_aperture);
-	ret = vm_bring(vm, NULL);
+	ret = vmt_bring(vm, NULL);
 	kunit_deactivate_static_stub(test, pagoda_aperture_new_resource);
 	kunit_deactivate_static_stub(test, pagoda_vram_new_resource);
 	return ret;
@@ -184,7 +164,7 @@ static void vm_expect_root(struct pagoda_rig *rig, struct pagoda_context *contex
 	struct pagoda_root root;
 	void *image;
 
-	KUNIT_ASSERT_EQ(rig->test, 0, vm_bring(vm, context));
+	KUNIT_ASSERT_EQ(rig->test, 0, vmt_bring(vm, context));
 	pagoda_rig_settle(rig);
 	image = save->ttm.resource->mem_type == TTM_PL_VRAM ?
 		rig->engine.vram + ((u64)save->ttm.resource->start << PAGE_SHIFT) :
@@ -691,7 +671,7 @@ static void vm_contexts_all_know_the_root(struct kunit *test)
 	struct pagoda_vm *vm = vmt_make(rig);
 	struct pagoda_bo *bo = vmt_bo(rig, 1, 3), *other = vmt_bo(rig, 1, 9);
 	struct pagoda_context *contexts[3];
-	u32 i;
+	u32 i, n;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGE_SIZE, 0));
@@ -707,6 +687,8 @@ static void vm_contexts_all_know_the_root(struct kunit *test)
 	}
 	for (i = 0; i < 2; i++) {
 		KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+		for (n = 0; n < ARRAY_SIZE(contexts); n++)
+			KUNIT_ASSERT_EQ(test, 0, vmt_bring(vm, contexts[n]));
 		vm_expect_roots(rig, vm, contexts, ARRAY_SIZE(contexts));
 	}
 	for (i = 0; i < ARRAY_SIZE(contexts); i++)

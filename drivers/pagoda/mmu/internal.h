@@ -162,6 +162,9 @@ struct pagoda_record {
  * @attached: The device has @root set for the space, so that flushes name @root; false also from a
  *	commit that moves @root until finish sets @root again. Finish and pagoda_space_detach()
  *	change this member without @lock
+ * @stale: The device lost its memory, and no commit has rebuilt the tables since: resident tables
+ *	may hold garbage. Even if @attached isn't set, the device may have a root of the space that
+ *	was set between the loss and pagoda_space_forget(); no job uses that root
  */
 struct pagoda_space {
 	struct pagoda_mmu *mmu;
@@ -173,6 +176,7 @@ struct pagoda_space {
 	struct list_head tables;
 	struct rb_root records;
 	bool attached;
+	bool stale;
 };
 
 /* process.c: creates and destroys the paging process, whose address space is the paging space */

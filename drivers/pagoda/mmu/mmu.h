@@ -224,14 +224,16 @@ struct pagoda_paging_cost pagoda_space_evict_cost(struct pagoda_space *space, u3
 void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
 			      const struct pagoda_emit *emit);
 bool pagoda_space_is_resident(struct pagoda_space *space);
+bool pagoda_space_is_stale(struct pagoda_space *space);
 u32 pagoda_space_nr_absent(struct pagoda_space *space);
 int pagoda_space_prepare_restore(struct pagoda_space *space, struct pagoda_pt_update **update);
 
 /*
  * For a device that lost its memory. pagoda_space_forget() notes that the device has no root of the
  * space, so that no flush of the space is emitted until the root is set again; the owner calls
- * pagoda_space_forget() for all spaces before emitting any operation. The rebuild, a struct
- * pagoda_pt_update, writes resident tables again in place and sets the root.
+ * pagoda_space_forget() for all spaces before emitting any operation. From then on the space is
+ * stale until the rebuild, a struct pagoda_pt_update, writes resident tables again in place and
+ * sets the root.
  */
 void pagoda_space_forget(struct pagoda_space *space);
 int pagoda_space_prepare_rebuild(struct pagoda_space *space, struct pagoda_pt_update **update);

@@ -251,11 +251,30 @@ void pagoda_space_evict_table(struct pagoda_space *space, void *cookie,
  * @space: Space
  *
  * Context: may sleep, takes the space's lock.
- * Return: true if all tables are resident; contexts of the space can't run otherwise.
+ * Return: true if all tables are resident and none is stale; contexts of the space can't run
+ *	otherwise.
  */
 bool pagoda_space_is_resident(struct pagoda_space *space)
 {
-	return !pagoda_space_nr_absent(space);
+	return !pagoda_space_nr_absent(space) && !pagoda_space_is_stale(space);
+}
+
+/**
+ * pagoda_space_is_stale() - Test whether the tables of a space have to be rebuilt
+ * @space: Space
+ *
+ * Context: may sleep, takes the space's lock.
+ * Return: true from pagoda_space_forget(), if the space had tables, until the commit of
+ *	pagoda_space_prepare_rebuild().
+ */
+bool pagoda_space_is_stale(struct pagoda_space *space)
+{
+	bool stale;
+
+	mutex_lock(&space->lock);
+	stale = space->stale;
+	mutex_unlock(&space->lock);
+	return stale;
 }
 
 /* Returns the number of evicted tables of a space. May sleep, takes the space's lock. */
@@ -274,7 +293,7 @@ u32 pagoda_space_nr_absent(struct pagoda_space *space)
  * @space: Space; no job of the space executes until a restore was finished, and no operation for
  *	the space is in flight: a flush names the root, and the device refuses a wrong root
  *
- * Does nothing if the device has no root of the space.
+ * Does nothing if the device can't have a root of the space.
  *
  * Context: may sleep, calls set_root(), and so outside a transaction; the space's lock may be
  *	held. Updates of the space are kept out.
@@ -283,16 +302,19 @@ void pagoda_space_detach(struct pagoda_space *space)
 {
 	const struct pagoda_root none = {};
 
-	if (space->attached)
+	if (space->attached || space->stale)
 		space->mmu->args.ops->set_root(space->mmu->args.owner, space->id, &none);
 	space->attached = false;
 }
 
 /**
- * pagoda_space_forget() - Note that the device has lost the root of a space
+ * pagoda_space_forget() - Note that the device has lost the root and the tables of a space
  * @space: Space
  *
  * No FLUSH_TLB of the space is emitted until an update, such as the rebuild, sets the root again.
+ * The owner has the tables rebuilt before any other update of the space, except one that closes the
+ * space, and before a context of the space runs. Invalidations, and evictions of tables, may come
+ * before.
  *
  * Context: may sleep, takes the space's lock.
  */
@@ -300,6 +322,7 @@ void pagoda_space_forget(struct pagoda_space *space)
 {
 	mutex_lock(&space->lock);
 	space->attached = false;
+	space->stale = space->root;
 	mutex_unlock(&space->lock);
 }
 

@@ -246,6 +246,7 @@ static void commit_rebuild(struct pagoda_batch *batch)
 
 	/* Until finish sets the root, no flush may name the root. */
 	space->attached = false;
+	space->stale = false;
 	list_for_each_entry(table, &space->tables, link) {
 		if (!table->resident || !table->linked)
 			continue;
@@ -259,7 +260,7 @@ static void commit_rebuild(struct pagoda_batch *batch)
 /*
  * Takes the root, which is the last table, out of the space, emits updates that make all entries of
  * a resident root invalid, and forgets all records. Has finish take the root from the device, if
- * the device has it.
+ * the device may have it.
  */
 static void commit_close_root(struct pagoda_batch *batch, const struct pagoda_emit *emit)
 {
@@ -272,7 +273,8 @@ static void commit_close_root(struct pagoda_batch *batch, const struct pagoda_em
 		space->nr_absent--;
 	list_del_init(&root->link);
 	list_add_tail(&root->work, &batch->update->dropped);
-	batch->update->set_root = space->attached;
+	batch->update->set_root = space->attached || space->stale;
+	space->stale = false;
 	space->root = NULL;
 	pagoda_records_clear(space);
 }

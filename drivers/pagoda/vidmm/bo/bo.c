@@ -487,12 +487,13 @@ int pagoda_bo_wait(struct pagoda_bo *bo, s64 timeout_ns)
  * pagoda_bo_next() - Find the next allocation in a walk over all allocations
  * @vidmm: Manager
  * @id: In: smallest &pagoda_bo.id to look for; out: that of the allocation found
+ * @filter: %PAGODA_BO_EXPOSED to find only allocations with that mark, or %XA_PRESENT
  *
  * Context: Any but interrupts.
  * Return: A reference to the allocation with the smallest &pagoda_bo.id that isn't below *@id; or
  * NULL.
  */
-struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
+struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id, xa_mark_t filter)
 {
 	struct pagoda_bo *bo;
 
@@ -502,11 +503,23 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 	 * signalled: such an allocation is neither moved nor mapped for user space any more, and
 	 * needs no mapping on a device that was reset.
 	 */
-	bo = xa_find(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
+	bo = xa_find(&vidmm->bos, id, ULONG_MAX, filter);
 	while (bo && !kref_get_unless_zero(&bo->ttm.base.refcount))
-		bo = xa_find_after(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
+		bo = xa_find_after(&vidmm->bos, id, ULONG_MAX, filter);
 	xa_unlock(&vidmm->bos);
 	return bo;
+}
+
+/**
+ * pagoda_bo_expose() - Mark an allocation with %PAGODA_BO_EXPOSED
+ * @bo: Allocation
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_bo_expose(struct pagoda_bo *bo)
+{
+	if (!xa_get_mark(&bo->vidmm->bos, bo->id, PAGODA_BO_EXPOSED))
+		xa_set_mark(&bo->vidmm->bos, bo->id, PAGODA_BO_EXPOSED);
 }
 
 /*

@@ -7,6 +7,7 @@
 #define PAGODA_VIDMM_BO_BO_H
 
 #include <linux/types.h>
+#include <linux/xarray.h>
 #include <drm/pagoda_drm.h>
 #include <drm/ttm/ttm_bo.h>
 #include "paging/paging.h"
@@ -30,6 +31,14 @@ struct pagoda_vm;
 struct ttm_place;
 struct ttm_resource;
 struct ttm_resource_manager;
+
+/*
+ * Mark of an entry in &pagoda_vidmm.bos: a reset of the device may lose anything of the allocation,
+ * but for mappings of the device MMU: content in VRAM, an address in the aperture, a notice of
+ * residency; or paging of the allocation was lost. An allocation may have the mark without need
+ * until the rebuild after the next reset looks at it.
+ */
+#define PAGODA_BO_EXPOSED	XA_MARK_1
 
 /*
  * Flags of a struct ttm_place, beside TTM's TTM_PL_FLAG_*. TTM copies them to the resource that it
@@ -162,7 +171,8 @@ void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl);
 bool pagoda_bo_is_coherent(struct pagoda_bo *bo);
 bool pagoda_import_is_away(const struct pagoda_bo *bo);
 void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident);
-struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
+struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id, xa_mark_t filter);
+void pagoda_bo_expose(struct pagoda_bo *bo);
 void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment);
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *to);
 

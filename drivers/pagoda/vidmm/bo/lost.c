@@ -123,8 +123,9 @@ static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
  * Has the device fill an allocation in VRAM with zeros, after lost_tell() if @tell is set. A page
  * table isn't filled, because its entries are written anew. Waits for jobs that use the allocation,
  * but not from a reset to the end of the rebuild, which mustn't wait for what clients' queued jobs
- * wait for: the device has no jobs until then. Doesn't wait for the FILLs, whose fence becomes a
- * kernel fence of the allocation. Returns 0 or a negative errno.
+ * wait for: the device has no jobs until then. A save area is filled at once: no job of its context
+ * is in flight, and other jobs of the VM don't use it. Doesn't wait for the FILLs, whose fence
+ * becomes a kernel fence of the allocation. Returns 0 or a negative errno.
  */
 static int lost_fill(struct pagoda_bo *bo, bool tell)
 {
@@ -135,7 +136,8 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 		.fill.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
 	};
 	u64 size = bo->vm.table_of ? 0 : bo->ttm.base.size;
-	struct dma_resv *users = pagoda_reset_is_pending(bo->vidmm) ? NULL : resv;
+	bool unused = pagoda_reset_is_pending(bo->vidmm) || bo->vm.save_of;
+	struct dma_resv *users = unused ? NULL : resv;
 	const struct pagoda_paging_cost cost = lost_cost(bo, size);
 	struct pagoda_vram_cursor cur;
 	struct pagoda_stream_txn txn;

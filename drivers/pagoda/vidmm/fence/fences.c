@@ -100,6 +100,7 @@ int pagoda_mfences_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 	vidmm->mfences = mfences;
 	mutex_init(&mfences->lock);
 	INIT_LIST_HEAD(&mfences->held);
+	INIT_LIST_HEAD(&mfences->lost);
 	spin_lock_init(&mfences->awaited_lock);
 	INIT_LIST_HEAD(&mfences->due);
 	init_llist_head(&mfences->kept);
@@ -132,6 +133,8 @@ void pagoda_mfences_stop(struct pagoda_vidmm *vidmm)
 	 * Fences without NO_MAX_ON_RESET first, so that a wait for any of several fences ends with
 	 * success if any of them is such a fence.
 	 */
+	list_for_each_entry(mfence, &vidmm->mfences->lost, held)
+		mfence_gone(mfence);
 	list_for_each_entry(mfence, &vidmm->mfences->held, held)
 		if (!(mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET))
 			mfence_gone(mfence);

@@ -27,9 +27,10 @@ struct workqueue_struct;
 
 /**
  * struct pagoda_mfences - All monitored fences of a device
- * @lock: Protects @held, and keeps a FENCE_SIGNAL from storing values while another checks or
- *	stores its own; taken in the dma_fence signalling path
- * @held: Fences whose page is pinned, linked by &pagoda_mfence.held
+ * @lock: Protects @held and @lost, and keeps a FENCE_SIGNAL from storing values while another
+ *	checks or stores its own; taken in the dma_fence signalling path
+ * @held: Fences whose page is pinned, but for those in @lost, linked by &pagoda_mfence.held
+ * @lost: Fences with &pagoda_mfence.lost, linked by &pagoda_mfence.held
  * @awaited_lock: Protects @awaited, @due, @looked, &pagoda_mfence.awaited and each struct
  *	pagoda_awaited; taken in any context, under &pagoda_mfence.lock
  * @awaited: Clients that created awaited fences, linked by &pagoda_awaited.entry, hashed by account
@@ -41,8 +42,9 @@ struct workqueue_struct;
  * @wq: Runs @look, @reap and &pagoda_mfence_group.work
  */
 struct pagoda_mfences {
-	struct mutex lock;		/* protects held */
+	struct mutex lock;		/* protects held, lost */
 	struct list_head held;
+	struct list_head lost;
 	spinlock_t awaited_lock;	/* protects awaited, due, looked */
 	struct hlist_head awaited[1 << PAGODA_AWAITED_BITS];
 	struct list_head due;
@@ -60,7 +62,7 @@ struct pagoda_mfences {
  * @flags: DRM_PAGODA_FENCE_* flags
  * @holds: Number of users that need the page in place; changes from and to 0 with the page's
  *	reservation held
- * @held: In &pagoda_mfences.held while @holds isn't 0
+ * @held: In &pagoda_mfences.held or &pagoda_mfences.lost while @holds isn't 0
  * @awaited: In &pagoda_awaited.fences or &pagoda_awaited.todo of the client that created the fence
  *	while @waits isn't empty; protected by &pagoda_mfences.awaited_lock
  * @lock: Protects @last, @page, @waits, @waiters, @closed, @saved, @lost and @gone; taken in

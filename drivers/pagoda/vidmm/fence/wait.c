@@ -221,15 +221,17 @@ bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 
 /*
  * Saves the value of a held fence and stores the maximum value instead, which ends the fence's
- * waits. A reference and an extra hold keep the fence in &pagoda_mfences.held until
+ * waits. A reference and an extra hold keep the fence in &pagoda_mfences.lost until
  * pagoda_mfence_restore_all(). Does nothing for a fence with NO_MAX_ON_RESET or without holds.
+ * Caller holds &pagoda_mfences.lock.
  */
-static void mfence_lose(struct pagoda_mfence *mfence)
+static void mfence_lose(struct pagoda_mfences *mfences, struct pagoda_mfence *mfence)
 {
 	if (mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET || !mfence->page ||
 	    !atomic_inc_not_zero(&mfence->holds))
 		return;
 	pagoda_mfence_get(mfence);
+	list_move(&mfence->held, &mfences->lost);
 	spin_lock_irq(&mfence->lock);
 	mfence->saved = pagoda_mfence_swap(mfence, U64_MAX);
 	mfence->lost = true;
@@ -249,34 +251,38 @@ static void mfence_lose(struct pagoda_mfence *mfence)
  */
 void pagoda_mfence_device_lost(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_mfence *mfence;
+	struct pagoda_mfences *mfences = vidmm->mfences;
+	struct pagoda_mfence *mfence, *next;
 
-	mutex_lock(&vidmm->mfences->lock);
-	list_for_each_entry(mfence, &vidmm->mfences->held, held)
-		if (!mfence->lost)
-			mfence_lose(mfence);
-	mutex_unlock(&vidmm->mfences->lock);
+	mutex_lock(&mfences->lock);
+	list_for_each_entry_safe(mfence, next, &mfences->held, held)
+		mfence_lose(mfences, mfence);
+	mutex_unlock(&mfences->lock);
 }
 
-static void mfence_restore(struct pagoda_mfence *mfence)
+/*
+ * Gives the next fence of &pagoda_mfences.lost its value back. Returns the fence, whose reference
+ * and hold of mfence_lose() the caller drops; or NULL if there is none. Takes &pagoda_mfences.lock.
+ */
+static struct pagoda_mfence *mfence_restore_next(struct pagoda_mfences *mfences)
 {
+	struct pagoda_mfence *mfence;
+
+	mutex_lock(&mfences->lock);
+	mfence = list_first_entry_or_null(&mfences->lost, struct pagoda_mfence, held);
+	if (!mfence) {
+		mutex_unlock(&mfences->lock);
+		return NULL;
+	}
+	list_move(&mfence->held, &mfences->held);
 	spin_lock_irq(&mfence->lock);
 	mfence->lost = false;
 	if (mfence->page)
 		pagoda_mfence_swap(mfence, mfence->saved);
 	pagoda_mfence_look(mfence);
 	spin_unlock_irq(&mfence->lock);
-}
-
-static struct pagoda_mfence *mfences_next_lost(struct pagoda_mfences *mfences)
-{
-	struct pagoda_mfence *mfence;
-
-	lockdep_assert_held(&mfences->lock);
-	list_for_each_entry(mfence, &mfences->held, held)
-		if (mfence->lost)
-			return mfence;
-	return NULL;
+	mutex_unlock(&mfences->lock);
+	return mfence;
 }
 
 /**
@@ -293,15 +299,8 @@ void pagoda_mfence_restore_all(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_mfence *mfence;
 
-	do {
-		mutex_lock(&vidmm->mfences->lock);
-		mfence = mfences_next_lost(vidmm->mfences);
-		if (mfence)
-			mfence_restore(mfence);
-		mutex_unlock(&vidmm->mfences->lock);
-		if (mfence) {
-			pagoda_mfence_unhold(mfence);
-			pagoda_mfence_put(mfence);
-		}
-	} while (mfence);
+	while ((mfence = mfence_restore_next(vidmm->mfences))) {
+		pagoda_mfence_unhold(mfence);
+		pagoda_mfence_put(mfence);
+	}
 }

@@ -551,7 +551,7 @@ static void vidmm_mark_needs_idle(struct pagoda_bo *bo)
 int pagoda_vidmm_set_needs_idle(struct pagoda_vidmm *vidmm, u64 id)
 {
 	unsigned long at = id;
-	struct pagoda_bo *bo = pagoda_bo_next(vidmm, &at);
+	struct pagoda_bo *bo = pagoda_bo_next(vidmm, &at, XA_PRESENT);
 
 	if (!bo)
 		return -ENOENT;

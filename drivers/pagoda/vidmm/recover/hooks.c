@@ -149,8 +149,10 @@ static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *pac
 	bo = xa_load(&loss->vidmm->bos, allocation);
 	if (bo && content)
 		stream_lost_content(loss, bo);
-	if (bo)
+	if (bo) {
 		atomic_or(aborts, &bo->content.aborted);
+		__xa_set_mark(&loss->vidmm->bos, allocation, PAGODA_BO_EXPOSED);
+	}
 	xa_unlock(&loss->vidmm->bos);
 }
 

@@ -8,11 +8,17 @@
  *			gets its page tables and root; from then on paging works
  *	3. allocations	their pages are mapped in the device MMU, and in the aperture, where WDDM
  *			wants an unmap first; lost content of VRAM is reported to the device, by a
- *			TRANSFER without size per allocation, and replaced by zeros; offered
- *			allocations that lost content leave VRAM
- *	4. spaces	page tables are written again at their present addresses, roots are set,
- *			lost save areas of contexts are initialised
+ *			TRANSFER without size per allocation, and replaced by zeros, unless a save
+ *			area had it; offered allocations that lost content leave VRAM
+ *	4. spaces	for contexts with armed jobs: page tables are written again at their
+ *			present addresses, roots are set, lost save areas are initialised
  *	5. fences	monitored fences get their values back, and the engines go on
+ *
+ * How long the rebuild takes mustn't depend on what idle clients have. So the page tables of a VM
+ * without armed jobs stay lost until a VM_BIND or a job of the VM brings them back, as after an
+ * eviction (pagoda_vm_make_tables_resident()), and the save area of a context without armed jobs
+ * until its next job is prepared (pagoda_save_validate()). The client that uses the VM does that
+ * and pays. Until then the device has no root of the VM.
  *
  * TTM's worker, page faults, swapping and dma-buf's calls enter no section: they take reservations,
  * locks of address spaces and the stream during a rebuild, too. The paging that they emit is
@@ -154,6 +160,20 @@ static int rebuild_offered(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 	return 0;
 }
 
+/*
+ * Marks the content of a save area as lost if it is @stale. The zeros, and what the device is told,
+ * are left to pagoda_save_validate(), or to a move. Returns whether the content counts as lost by
+ * this reset: not if an earlier loss wasn't made good yet.
+ */
+static bool rebuild_lost_save(struct pagoda_bo *bo, bool stale)
+{
+	bool news = stale && !READ_ONCE(bo->content.lost);
+
+	if (news)
+		pagoda_bo_mark_lost(bo);
+	return news;
+}
+
 static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u32 *lost)
 {
 	bool stale, clear;
@@ -174,8 +194,10 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	if (ret)
 		return ret;
 	stale = pagoda_lost_is_stale(bo);
+	if (bo->vm.save_of)
+		stale = rebuild_lost_save(bo, stale);
 	/* Content that was lost because paging failed or was given up needs zeros, too. */
-	clear = stale || READ_ONCE(bo->content.unclean);
+	clear = !bo->vm.save_of && (stale || READ_ONCE(bo->content.unclean));
 	ret = pagoda_device_mmu_remap(vidmm, bo->ttm.ttm);
 	if (!ret && bo->ttm.resource)
 		ret = rebuild_mappings(vidmm, bo);
@@ -189,16 +211,45 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	return ret;
 }
 
+/* Returns whether a reset may lose anything of the allocation, as %PAGODA_BO_EXPOSED says. */
+static bool rebuild_is_exposed(struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+
+	return (res && (res->mem_type == TTM_PL_VRAM || pagoda_aperture_has_address(res))) ||
+	       bo->content.told || READ_ONCE(bo->content.unclean);
+}
+
+/*
+ * Rebuilds an allocation, and removes its mark %PAGODA_BO_EXPOSED unless a next reset may lose
+ * anything of it. The mark is removed first: stream_lost_packet() may set it at any time.
+ */
+static int rebuild_allocation(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u32 *lost)
+{
+	int ret;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	xa_clear_mark(&vidmm->bos, bo->id, PAGODA_BO_EXPOSED);
+	ret = rebuild_reserved(vidmm, bo, lost);
+	if (ret || rebuild_is_exposed(bo))
+		pagoda_bo_expose(bo);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+/*
+ * Rebuilds all allocations of which the reset may have lost anything: with a device MMU all, else
+ * those with the mark %PAGODA_BO_EXPOSED.
+ */
 static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
 {
+	xa_mark_t filter = vidmm->info->mmu_pages ? XA_PRESENT : PAGODA_BO_EXPOSED;
 	struct pagoda_bo *bo;
 	unsigned long id = 0;
 	int ret = 0;
 
-	for (; !ret && (bo = pagoda_bo_next(vidmm, &id)); id++) {
-		dma_resv_lock(bo->ttm.base.resv, NULL);
-		ret = rebuild_reserved(vidmm, bo, lost);
-		dma_resv_unlock(bo->ttm.base.resv);
+	for (; !ret && (bo = pagoda_bo_next(vidmm, &id, filter)); id++) {
+		ret = rebuild_allocation(vidmm, bo, lost);
 		drm_gem_object_put(&bo->ttm.base);
 	}
 	return ret;
@@ -227,19 +278,60 @@ static void rebuild_tell(struct pagoda_vm *vm)
 	mutex_unlock(&vm->lock);
 }
 
+/* Returns true if a context has armed jobs that haven't ended. */
+static bool rebuild_is_armed(const struct pagoda_context *context)
+{
+	u64 submitted, completed;
+
+	if (!context->exec)
+		return false;
+	pagoda_exec_context_progress(context->exec, &submitted, &completed);
+	return submitted != completed;
+}
+
+/* Rebuilds the page tables of a VM, and save areas of its contexts that have armed jobs. */
+static int rebuild_space(struct pagoda_vm *vm)
+{
+	struct pagoda_save *save;
+	int ret;
+
+	mutex_lock(&vm->lock);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	ret = pagoda_vm_rebuild_tables(vm);
+	list_for_each_entry(save, &vm->saves, entry) {
+		if (ret)
+			break;
+		if (rebuild_is_armed(container_of(save, struct pagoda_context, save)))
+			ret = pagoda_save_rebuild(save);
+	}
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	mutex_unlock(&vm->lock);
+	return ret;
+}
+
+/*
+ * Rebuilds the VMs that have armed jobs: such a job isn't prepared again, and may run once the
+ * engines go on. All jobs that an ioctl or a worker armed have their fences in the VM's reservation
+ * by now, because no thread is in a section. Waits for the device only to set roots, and in
+ * CPU_VIRTUAL mode.
+ */
 static int rebuild_spaces(struct pagoda_vidmm *vidmm)
 {
+	struct pagoda_plug plug;
 	struct pagoda_vm *vm;
 	int ret = 0;
 
+	pagoda_stream_plug(vidmm, &plug);
 	mutex_lock(&vidmm->reset->vms_lock);
 	list_for_each_entry(vm, &vidmm->reset->vms, entry) {
 		rebuild_tell(vm);
-		ret = pagoda_vm_rebuild(vm);
+		if (pagoda_stream_is_awaited(vidmm, pagoda_vm_resv(vm)))
+			ret = rebuild_space(vm);
 		if (ret)
 			break;
 	}
 	mutex_unlock(&vidmm->reset->vms_lock);
+	pagoda_stream_unplug(vidmm, &plug);
 	return ret;
 }
 

@@ -99,7 +99,7 @@ static int suspend_leave_all(struct pagoda_vidmm *vidmm)
 	unsigned long id = 0;
 	int ret;
 
-	for (; (bo = pagoda_bo_next(vidmm, &id)); id++) {
+	for (; (bo = pagoda_bo_next(vidmm, &id, XA_PRESENT)); id++) {
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		ret = suspend_leave(bo);
 		dma_resv_unlock(bo->ttm.base.resv);

@@ -433,6 +433,16 @@ static bool move_is_for_cpu(const struct pagoda_move *m)
 	       !m->bo->tiling.layout.tiling;
 }
 
+/*
+ * Returns whether a reset of the device may lose anything that the move leaves in the device, but
+ * for mappings of the device MMU: content, a mapping in the aperture, or a notice.
+ */
+static bool move_exposes(const struct pagoda_move *m)
+{
+	return m->dst->mem_type == TTM_PL_VRAM || pagoda_aperture_has_address(m->dst) ||
+	       m->bo->flags & DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION;
+}
+
 static int move_by_cpu(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 {
 	pagoda_vm_bo_hide(m->bo, m->pipelined ? PAGODA_VM_EVICTS : PAGODA_VM_MOVES);
@@ -487,6 +497,8 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	ret = m.steps & TRANSFER ? pagoda_lost_clear(bo) : 0;
 	if (ret)
 		return ret;
+	if (move_exposes(&m))
+		pagoda_bo_expose(bo);
 	if (move_is_for_cpu(&m))
 		return move_by_cpu(&m, ctx);
 	move_take_copy(&m);

@@ -245,7 +245,33 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 }
 
 /**
- * pagoda_vm_make_tables_resident() - Bring back page tables that were evicted
+ * pagoda_vm_rebuild_tables() - Write page tables again after a reset of the device
+ * @vm: VM, its reservation held
+ *
+ * Tables are written at their present addresses, and the root is set; tables that were evicted stay
+ * evicted. Does nothing if the tables were written since the last reset.
+ *
+ * Context: May sleep and allocate. In a section, or in the rebuild after a reset.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_vm_rebuild_tables(struct pagoda_vm *vm)
+{
+	struct pagoda_pt_update *update;
+	struct dma_fence *fence = NULL;
+	int ret;
+
+	dma_resv_assert_held(pagoda_vm_resv(vm));
+	if (!pagoda_space_is_stale(vm->space))
+		return 0;
+	ret = pagoda_space_prepare_rebuild(vm->space, &update);
+	if (!ret)
+		ret = pagoda_vm_commit(vm, update, &fence);
+	dma_fence_put(fence);
+	return ret;
+}
+
+/**
+ * pagoda_vm_make_tables_resident() - Bring back page tables that were evicted or lost in a reset
  * @vm: VM, its reservation held
  *
  * Context: May sleep and allocate.
@@ -255,11 +281,10 @@ int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
 {
 	struct pagoda_pt_update *update;
 	struct dma_fence *fence = NULL;
-	int ret;
+	int ret = pagoda_vm_rebuild_tables(vm);
 
-	dma_resv_assert_held(pagoda_vm_resv(vm));
-	if (pagoda_space_is_resident(vm->space))
-		return 0;
+	if (ret || pagoda_space_is_resident(vm->space))
+		return ret;
 	if (!pagoda_fixed_leaves_room(vm))
 		return -ENOMEM;
 	ret = pagoda_space_prepare_restore(vm->space, &update);

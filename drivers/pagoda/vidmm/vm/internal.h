@@ -114,8 +114,7 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		     struct dma_fence **fence);
 void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo);
 
-/* save.c: initialises save areas after a reset; writes a changed root into save areas */
-int pagoda_save_rebuild(struct pagoda_vm *vm);
+/* save.c: writes a changed root into save areas */
 void pagoda_save_update_roots(struct pagoda_vm *vm);
 
 /* rebind.c: makes mappings of allocations that moved valid again */

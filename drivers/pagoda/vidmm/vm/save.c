@@ -3,8 +3,13 @@
  * Save areas of contexts: a save area is the allocation in which an engine keeps a context's
  * registers between jobs. A save area contains the address of the root of the VM's page tables
  * (C84), and stays in place while a job of the VM is in flight (C85).
+ *
+ * A reset of the device loses the content of save areas in VRAM, and may prevent writes to others.
+ * The rebuild after the reset restores only save areas of contexts that have armed jobs; the other
+ * contexts' save areas are restored when the next job of the context is prepared.
  */
 #include "core/core.h"
+#include "core/life.h"
 #include "mmu/mmu.h"
 #include "paging/paging.h"
 #include "vidmm/bo/bo.h"
@@ -45,10 +50,22 @@ struct pagoda_side pagoda_save_side(struct pagoda_bo *save, struct pagoda_adl *a
 }
 
 /*
- * Has the device initialise the save area, and waits for that: jobs may follow at once. Returns 0
- * or a negative errno.
+ * Ends a transaction; with @wait waits until its operations were executed. Returns 0, or their
+ * error.
  */
-static int save_init(struct pagoda_save *save)
+static int save_end(struct pagoda_stream_txn *txn, bool wait)
+{
+	if (wait)
+		return pagoda_stream_end_wait(txn);
+	dma_fence_put(pagoda_stream_end(txn));
+	return 0;
+}
+
+/*
+ * Has the device initialise the save area. With @wait waits for that: jobs may follow at once.
+ * Returns 0 or a negative errno.
+ */
+static int save_init(struct pagoda_save *save, bool wait)
 {
 	struct pagoda_vidmm *vidmm = save->vm->vidmm;
 	struct pagoda_stream_txn txn;
@@ -70,7 +87,7 @@ static int save_init(struct pagoda_save *save)
 	if (ret)
 		return ret;
 	ret = pagoda_stream_emit(&txn, &op);
-	done = pagoda_stream_end_wait(&txn);
+	done = save_end(&txn, wait);
 	return ret ?: done;
 }
 
@@ -99,14 +116,15 @@ static struct pagoda_map save_map(struct pagoda_bo *save, struct pagoda_map_exte
 }
 
 /*
- * Has the device write @root into the save area, through a scratch window of the paging process,
- * and waits for the write. In CPU_VIRTUAL mode the CPU changes the window's page table entries at
- * once: the device must have executed all earlier uses of the window before the CPU maps the save
- * area, and the write before the CPU unmaps the save area.
+ * Has the device write @root into the save area, through a scratch window of the paging process.
+ * With @wait waits for the write. In CPU_VIRTUAL mode the CPU changes the window's page table
+ * entries at once: the device must have executed all earlier uses of the window before the CPU maps
+ * the save area, and the write before the CPU unmaps the save area.
  */
-static void save_update_root(struct pagoda_save *save, const struct save_root *root)
+static void save_update_root(struct pagoda_save *save, const struct save_root *root, bool wait)
 {
 	struct pagoda_vidmm *vidmm = save->vm->vidmm;
+	bool by_cpu = pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
 	struct pagoda_stream_txn txn;
 	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
 	struct pagoda_map_extent extent;
@@ -129,17 +147,17 @@ static void save_update_root(struct pagoda_save *save, const struct save_root *r
 
 	pagoda_cost_add(&cost, pagoda_stream_cost(vidmm, &op), 1);
 	mutex_lock(&vidmm->scratch_lock);
-	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+	if (by_cpu)
 		pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
 	pagoda_stream_begin_must(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 	op.update_context.address = pagoda_process_map(vidmm->mmu, PAGODA_SCRATCH_DESTINATION,
 						       &map, &large, &emit);
 	pagoda_process_flush(vidmm->mmu, &emit);
 	pagoda_stream_emit(&txn, &op);
-	if (pagoda_mmu_mode(vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+	if (!by_cpu)
 		pagoda_process_unmap(vidmm->mmu, &emit);
-	pagoda_stream_end_wait(&txn);
-	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL) {
+	save_end(&txn, wait || by_cpu);
+	if (by_cpu) {
 		pagoda_stream_begin_must(&txn, vidmm, NULL, PAGODA_STREAM_WAITS_NOT, NULL, &cost);
 		pagoda_process_unmap(vidmm->mmu, &emit);
 		dma_fence_put(pagoda_stream_end(&txn));
@@ -152,8 +170,11 @@ static bool save_root_is(const struct pagoda_root *a, const struct pagoda_root *
 	return a->address == b->address && a->entries == b->entries && a->segment == b->segment;
 }
 
-/* Writes the root of the VM's page tables into a resident save area that has another root (C84). */
-static void save_name_root(struct pagoda_save *save)
+/*
+ * Writes the root of the VM's page tables into a resident save area that has another root (C84).
+ * With @wait waits for the write.
+ */
+static void save_name_root(struct pagoda_save *save, bool wait)
 {
 	struct pagoda_vm *vm = save->vm;
 	const struct save_root data = {
@@ -166,7 +187,58 @@ static void save_name_root(struct pagoda_save *save)
 	if (save_root_is(&save->root, &vm->root))
 		return;
 	save->root = vm->root;
-	save_update_root(save, &data);
+	save_update_root(save, &data, wait);
+}
+
+/* Returns true if the device was reset since the save area was initialised or restored. */
+static bool save_is_stale(const struct pagoda_save *save)
+{
+	return save->restarts != pagoda_stream_restarts(save->vm->vidmm);
+}
+
+/*
+ * Restores a resident save area after a reset of the device, unless that was done since the reset:
+ * if the content was lost, initialises the save area, and the context's registers are zero
+ * afterwards. Waits for that, unless @wait isn't set and the save area is in VRAM, where another
+ * reset would lose the content again. Returns 0 or a negative errno, -EIO if the device failed
+ * again.
+ */
+static int save_restore(struct pagoda_save *save, bool wait)
+{
+	int ret;
+
+	if (!save_is_stale(save))
+		return 0;
+	ret = pagoda_lost_clear(save->bo);
+	if (!ret && READ_ONCE(save->bo->content.lost))
+		ret = save_init(save, wait || !pagoda_bo_is_in_vram(save->bo));
+	if (ret)
+		return ret;
+	WRITE_ONCE(save->bo->content.lost, false);
+	/* The reset may have prevented an earlier write of the root: have it written again. */
+	save->root = (struct pagoda_root) {};
+	save->restarts = pagoda_stream_restarts(save->vm->vidmm);
+	return 0;
+}
+
+/**
+ * pagoda_save_rebuild() - Restore the save area of a context with armed jobs after a reset
+ * @save: Save area, the VM's lock and reservation held; the VM's page tables are rebuilt. Armed
+ *	jobs keep the save area resident
+ *
+ * Context: In the rebuild, which later waits for what this function emits. May sleep and allocate.
+ * Return: 0; -EIO if the device failed again; or another error of pagoda_lost_clear().
+ */
+int pagoda_save_rebuild(struct pagoda_save *save)
+{
+	int ret;
+
+	lockdep_assert_held(&save->vm->lock);
+	dma_resv_assert_held(pagoda_vm_resv(save->vm));
+	ret = save_restore(save, false);
+	if (!ret)
+		save_name_root(save, false);
+	return ret;
 }
 
 /**
@@ -174,10 +246,12 @@ static void save_name_root(struct pagoda_save *save)
  * @save: Save area, the VM's lock and reservation held
  *
  * Afterwards the save area contains the present root of the VM's page tables, even if the save area
- * couldn't be made resident when the root changed.
+ * couldn't be made resident when the root changed, or the device was reset. If the device is reset
+ * meanwhile, the save area may be left unrestored: a job that is armed now is lost, or the rebuild
+ * restores the save area for the job.
  *
- * Context: May sleep, allocate and evict other allocations.
- * Return: 0, -ENOMEM, or another error of pagoda_bo_place().
+ * Context: May sleep, allocate and evict other allocations. In a section.
+ * Return: 0, -ENOMEM, or another error of pagoda_bo_place() or pagoda_lost_clear().
  */
 int pagoda_save_validate(struct pagoda_save *save)
 {
@@ -187,14 +261,17 @@ int pagoda_save_validate(struct pagoda_save *save)
 	ret = pagoda_room_take(save->vm, save->bo);
 	if (ret)
 		return ret;
-	save_name_root(save);
+	ret = save_restore(save, true);
+	if (ret)
+		return pagoda_reset_is_pending(save->vm->vidmm) ? 0 : ret;
+	save_name_root(save, true);
 	return 0;
 }
 
 /*
  * If the root of the VM's page tables has changed, writes the new root into all save areas of the
- * VM (C84). A save area that can't be made resident gets the root in its next
- * pagoda_save_validate(). Caller holds the VM's lock and reservation.
+ * VM (C84). A save area that can't be made resident, or has to be restored after a reset, gets the
+ * root in its next pagoda_save_validate(). Caller holds the VM's lock and reservation.
  */
 void pagoda_save_update_roots(struct pagoda_vm *vm)
 {
@@ -206,55 +283,8 @@ void pagoda_save_update_roots(struct pagoda_vm *vm)
 		return;
 	vm->root = root;
 	list_for_each_entry(save, &vm->saves, entry)
-		pagoda_save_validate(save);
-}
-
-/*
- * If a save area's content was lost, makes the save area resident and initialises it: the context's
- * registers are zero afterwards. Returns 0 or a negative errno.
- */
-static int save_rebuild(struct pagoda_save *save)
-{
-	int ret;
-
-	if (!READ_ONCE(save->bo->content.lost))
-		return 0;
-	ret = pagoda_room_take(save->vm, save->bo);
-	if (ret)
-		return ret;
-	ret = pagoda_lost_clear(save->bo);
-	if (ret)
-		return ret;
-	ret = save_init(save);
-	if (ret)
-		return ret;
-	WRITE_ONCE(save->bo->content.lost, false);
-	return 0;
-}
-
-/*
- * After a reset of the device, initialises those save areas of the VM that have lost their content,
- * and writes the root of the page tables into all save areas, because the reset may have prevented
- * an earlier write. Caller holds the VM's lock and reservation; the VM's page tables are rebuilt.
- * Returns 0; -EIO if the device failed again; -ENOMEM, or another error of pagoda_bo_place().
- */
-int pagoda_save_rebuild(struct pagoda_vm *vm)
-{
-	struct pagoda_save *save;
-	int ret;
-
-	lockdep_assert_held(&vm->lock);
-	dma_resv_assert_held(pagoda_vm_resv(vm));
-	list_for_each_entry(save, &vm->saves, entry) {
-		ret = save_rebuild(save);
-		if (ret)
-			return ret;
-	}
-	vm->root = (struct pagoda_root) {};
-	list_for_each_entry(save, &vm->saves, entry)
-		save->root = vm->root;
-	pagoda_save_update_roots(vm);
-	return 0;
+		if (!save_is_stale(save))
+			pagoda_save_validate(save);
 }
 
 static struct pagoda_bo *save_create_bo(struct pagoda_vm *vm)
@@ -329,11 +359,12 @@ int pagoda_save_enter(struct pagoda_save *save, struct pagoda_vm *vm)
 
 	lockdep_assert_held(&vm->lock);
 	dma_resv_assert_held(pagoda_vm_resv(vm));
-	ret = save_init(save);
+	ret = save_init(save, true);
 	if (ret)
 		return ret;
+	save->restarts = pagoda_stream_restarts(vm->vidmm);
 	pagoda_save_update_roots(vm);
-	save_name_root(save);
+	save_name_root(save, true);
 	list_add_tail(&save->entry, &vm->saves);
 	return 0;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces of clients: creation and destruction, rebuild, mappings that become valid again,
- * and handles of allocations that are opened and closed.
+ * Address spaces of clients: creation and destruction, mappings that become valid again, and
+ * handles of allocations that are opened and closed.
  *
  * Page tables are allocations in VRAM (table_memory.c), or system memory in CPU_VIRTUAL mode. The
  * tables in VRAM of an idle VM may be evicted; the next change of mappings, or the next job of the
- * VM, brings the tables back.
+ * VM, brings the tables back, and writes tables again that a reset of the device lost.
  *
  * The mappings of an allocation are invalidated before the allocation moves: the device executes
  * the invalidation before the move. The mappings become valid again in a MAKE_RESIDENT, RECLAIM or
@@ -114,35 +114,6 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 			drm_gpuvm_exec_unlock(&vm_exec);
 	}
 	mutex_unlock(&vm->lock);
-	return ret;
-}
-
-/**
- * pagoda_vm_rebuild() - Write page tables and save areas again after a reset of the device
- * @vm: VM, of which the device has no root
- *
- * Tables are written at their present addresses; tables that were evicted stay evicted. Save areas
- * whose content was lost are initialised, and all get the root of the page tables.
- *
- * Context: May sleep and allocate. Outside of reservations.
- * Return: 0; -ENOMEM; or an error of pagoda_save_rebuild(), -EIO if the device failed again.
- */
-int pagoda_vm_rebuild(struct pagoda_vm *vm)
-{
-	struct pagoda_pt_update *update;
-	struct dma_fence *fence = NULL;
-	int ret;
-
-	mutex_lock(&vm->lock);
-	dma_resv_lock(pagoda_vm_resv(vm), NULL);
-	ret = pagoda_space_prepare_rebuild(vm->space, &update);
-	if (!ret)
-		ret = pagoda_vm_commit(vm, update, &fence);
-	if (!ret)
-		ret = pagoda_save_rebuild(vm);
-	dma_resv_unlock(pagoda_vm_resv(vm));
-	mutex_unlock(&vm->lock);
-	dma_fence_put(fence);
 	return ret;
 }
 

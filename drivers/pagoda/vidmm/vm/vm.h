@@ -266,6 +266,8 @@ static inline struct dma_resv *pagoda_vm_resv(struct pagoda_vm *vm)
  * @bo: Allocation of the save area, a reference; not evicted while a job of the VM is in flight
  * @context: Number of the context; constant
  * @root: Root of page tables that the save area contains; protected by the VM's reservation
+ * @restarts: pagoda_stream_restarts() when the save area was initialised, or last restored after a
+ *	reset of the device; protected by the VM's reservation
  */
 struct pagoda_save {
 	struct pagoda_vm *vm;
@@ -273,6 +275,7 @@ struct pagoda_save {
 	struct pagoda_bo *bo;
 	u64 context;
 	struct pagoda_root root;
+	u64 restarts;
 };
 
 /**
@@ -405,11 +408,12 @@ void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand);
 
 /*
  * change.c: invalidates an allocation's mappings; whether jobs can use an allocation; brings back
- * evicted page tables; addresses that can be mapped
+ * page tables that were evicted or lost in a reset; addresses that can be mapped
  */
 void pagoda_vm_bo_hide(struct pagoda_bo *bo, enum pagoda_vm_why why);
 bool pagoda_vm_bo_is_shown(struct pagoda_bo *bo);
 bool pagoda_vm_bo_is_used(struct pagoda_bo *bo);
+int pagoda_vm_rebuild_tables(struct pagoda_vm *vm);
 int pagoda_vm_make_tables_resident(struct pagoda_vm *vm);
 void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo);
 void pagoda_vm_range(const struct pagoda_vm *vm, u64 *start, u64 *end);
@@ -417,7 +421,6 @@ bool pagoda_vm_range_valid(const struct pagoda_vm *vm, u64 address, u64 size);
 
 /* vm.c: address spaces of clients */
 int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened);
-int pagoda_vm_rebuild(struct pagoda_vm *vm);
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 struct drm_gem_object *pagoda_vm_shared(struct pagoda_vm *vm);
 struct pagoda_vm *pagoda_vm_get(struct pagoda_vm *vm);
@@ -437,6 +440,7 @@ int pagoda_save_create(struct pagoda_save *save, struct pagoda_vm *vm, u64 conte
 int pagoda_save_enter(struct pagoda_save *save, struct pagoda_vm *vm);
 void pagoda_save_drop(struct pagoda_save *save);
 void pagoda_save_destroy(struct pagoda_save *save);
+int pagoda_save_rebuild(struct pagoda_save *save);
 int pagoda_save_validate(struct pagoda_save *save);
 
 /* rebind.c: makes mappings of allocations that moved valid again, and of offered ones invalid */
