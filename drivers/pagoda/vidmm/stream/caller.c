@@ -95,7 +95,7 @@ void pagoda_caller_pays(struct pagoda_stream *stream, struct pagoda_stream_txn *
 	struct pagoda_callers *place = caller_place(stream);
 	struct pagoda_caller *caller;
 
-	guard(spinlock)(&place->lock);
+	spin_lock(&place->lock);
 	hlist_for_each_entry(caller, &place->list, entry) {
 		if (caller->task == current) {
 			txn->quota = caller->quota;
@@ -103,6 +103,7 @@ void pagoda_caller_pays(struct pagoda_stream *stream, struct pagoda_stream_txn *
 			break;
 		}
 	}
+	spin_unlock(&place->lock);
 }
 
 /**

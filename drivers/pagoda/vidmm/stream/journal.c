@@ -508,10 +508,11 @@ static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
 		.swizzling_ranges = cpu_to_le32(limits->swizzling_ranges),
 	};
 
-	guard(spinlock)(&journal->recording_lock);
-	head.bytes = cpu_to_le64(journal->recording_used);
-	head.dropped = cpu_to_le64(journal->recording_dropped);
-	head.missed = cpu_to_le64(journal->recording_missed);
+	scoped_guard(spinlock, &journal->recording_lock) {
+		head.bytes = cpu_to_le64(journal->recording_used);
+		head.dropped = cpu_to_le64(journal->recording_dropped);
+		head.missed = cpu_to_le64(journal->recording_missed);
+	}
 	return head;
 }
 
