@@ -110,7 +110,7 @@ static void files_inject_is_busy(struct kunit *test)
 	u32 tries = 10;
 	int ret;
 
-	/* A thread of the device that is awake for another reason may forget the value: try again. */
+	/* A thread of the device that is awake for something else may forget the value. */
 	do {
 		msleep(20);
 		cmpxchg(&vgpu->trouble, PAGODA_VGPU_WORKS, first);
