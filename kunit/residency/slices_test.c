@@ -178,11 +178,42 @@ static void slices_largest_free(struct kunit *test)
 	slices_end();
 }
 
+static u32 slices_moves;
+
+static void slices_wait_for_moves(struct pagoda_vidmm *vidmm)
+{
+	slices_moves++;
+}
+
+/* Before each allocation of a list that moves, little of what moved before is in flight. */
+static void slices_in_flight(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct pagoda_bo *bos[5];
+	struct dma_fence *fence;
+	u64 trim;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		bos[i] = pagoda_rig_bo(rig, 1, 0, SUBMIT_VRAM, 0);
+	slices_moves = 0;
+	kunit_activate_static_stub(test, pagoda_caller_pause, slices_wait_for_moves);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_make_resident(rig, bos, ARRAY_SIZE(bos), &fence, &trim));
+	dma_fence_put(fence);
+	KUNIT_EXPECT_EQ(test, (u32)ARRAY_SIZE(bos), slices_moves);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_evict(rig, bos, ARRAY_SIZE(bos), &fence));
+	dma_fence_put(fence);
+	KUNIT_EXPECT_EQ(test, 2 * (u32)ARRAY_SIZE(bos), slices_moves);
+	kunit_deactivate_static_stub(test, pagoda_caller_pause);
+	close_all(bos, ARRAY_SIZE(bos));
+}
+
 static struct kunit_case slices_cases[] = {
 	KUNIT_CASE(slices_policy),
 	KUNIT_CASE(slices_of_others),
 	KUNIT_CASE(slices_bound),
 	KUNIT_CASE(slices_largest_free),
+	KUNIT_CASE(slices_in_flight),
 	{}
 };
 

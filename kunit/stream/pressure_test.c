@@ -434,6 +434,54 @@ static void pressure_moves_of_user(struct kunit *test)
 	pagoda_client_put(bob);
 }
 
+static int pressure_pause(void *data)
+{
+	struct pressure_waiter *waiter = data;
+	struct pagoda_caller caller;
+
+	pagoda_caller_begin(waiter->rig->vidmm, &caller, waiter->client);
+	pagoda_caller_pause(waiter->rig->vidmm);
+	pagoda_caller_end(waiter->rig->vidmm, &caller);
+	waiter->ret = READ_ONCE(waiter->client->quota->moving) > CLIENT_MOVES;
+	complete(&waiter->done);
+	return 0;
+}
+
+/*
+ * pagoda_caller_pause() waits until the content in flight for the thread's client is no more than
+ * CLIENT_MOVES bytes, or as long as its patience; not in a thread without a client.
+ */
+static void pressure_pauses(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_client *ann = pressure_client(rig, ANN);
+	struct pressure_waiter waiter = { .rig = rig, .client = ann };
+	struct pagoda_caller caller;
+
+	rig->vidmm->limits->patience = MAX_SCHEDULE_TIMEOUT;
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	pagoda_caller_begin(rig->vidmm, &caller, ann);
+	pagoda_caller_pause(rig->vidmm);
+	pressure_fill(rig, 2, CLIENT_MOVES - SUBMISSION);
+	pagoda_caller_end(rig->vidmm, &caller);
+	pagoda_caller_pause(rig->vidmm);
+	init_completion(&waiter.done);
+	waiter.task = kthread_run(pressure_pause, &waiter, "pagoda-pressure");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(waiter.task));
+	waiter_expect_waits(&waiter);
+	pagoda_fake_transport_let(rig->fake, 1);
+	waiter_expect_ends(&waiter, 0);
+	/* With the rest held back, a wait ends when the patience does. */
+	pagoda_caller_begin(rig->vidmm, &caller, ann);
+	pressure_fill(rig, 1, CLIENT_MOVES);
+	rig->vidmm->limits->patience = 1;
+	pagoda_caller_pause(rig->vidmm);
+	pagoda_caller_end(rig->vidmm, &caller);
+	KUNIT_EXPECT_GT(test, READ_ONCE(ann->quota->moving), (u64)CLIENT_MOVES);
+	pressure_end(rig);
+	pagoda_client_put(ann);
+}
+
 /* A killed thread stops waiting in pagoda_caller_await(), although the device executes nothing. */
 static void pressure_killed(struct kunit *test)
 {
@@ -770,6 +818,7 @@ static struct kunit_case pressure_cases[] = {
 	KUNIT_CASE(pressure_of_client),
 	KUNIT_CASE(pressure_moves),
 	KUNIT_CASE(pressure_moves_of_user),
+	KUNIT_CASE(pressure_pauses),
 	KUNIT_CASE(pressure_killed),
 	KUNIT_CASE(pressure_tells),
 	KUNIT_CASE(pressure_of_user),

@@ -56,6 +56,8 @@
 #define LIMITS_MOVING		SZ_2M
 #define LIMITS_USER_MOVING	SZ_8M
 #define LIMITS_SUBMISSION	SZ_128K
+/* &pagoda_limits.patience in milliseconds: LIMITS_MOVING bytes take less. */
+#define LIMITS_PAUSE_MS		20
 
 /*
  * struct limit_row - a limit. @client: most that a client may have, 0 = &pagoda_limits.most_shared;
@@ -143,6 +145,7 @@ int pagoda_limits_init(struct pagoda_vidmm *vidmm, u64 spaces, u64 shared_bytes)
 	*limits = (struct pagoda_limits) {
 		.drm = vidmm->drm,
 		.most_shared = shared_bytes >> PAGE_SHIFT,
+		.patience = msecs_to_jiffies(LIMITS_PAUSE_MS),
 		.total = {
 			[PAGODA_SCARCE_SPACES] = spaces,
 			[PAGODA_SCARCE_PAGES] = totalram_pages() / LIMITS_PINNED_PART,
@@ -578,6 +581,28 @@ int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota
 int pagoda_limits_await_moves(struct pagoda_limits *limits, struct pagoda_quota *quota)
 {
 	return wait_event_killable(quota->user->lowered, !limits_moves_too_much(quota));
+}
+
+/* Returns whether pagoda_limits_pause() would wait. Any context. */
+bool pagoda_limits_must_pause(struct pagoda_quota *quota)
+{
+	return limits_moves_too_much(quota);
+}
+
+/**
+ * pagoda_limits_pause() - Wait a little until paging in flight moves little of a client's content
+ * @limits: The limits
+ * @quota: The client's quota
+ *
+ * For a caller with locks held: as pagoda_limits_await_moves(), but waits for &pagoda_limits.patience
+ * at most, because copies may wait for jobs.
+ *
+ * Context: Sleeps. Reservations may be held.
+ */
+void pagoda_limits_pause(struct pagoda_limits *limits, struct pagoda_quota *quota)
+{
+	wait_event_killable_timeout(quota->user->lowered, !limits_moves_too_much(quota),
+				    limits->patience);
 }
 
 static bool limits_is_too_much(struct pagoda_limits *limits, struct pagoda_quota *quota)

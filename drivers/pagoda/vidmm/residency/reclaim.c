@@ -130,11 +130,15 @@ static int reclaim_bring_all(struct reclaim *list)
 
 	pagoda_stream_plug(list->vidmm, &plug);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, true);
-	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++)
-		for (i = 0; i < list->count && !ret; i++)
-			if (list->bos[i]->wish.resident && reclaim_succeeds(list, i) &&
-			    pagoda_room_rank(list->bos[i]) == rank)
-				ret = reclaim_bring(list, list->bos[i]);
+	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++) {
+		for (i = 0; i < list->count && !ret; i++) {
+			if (!list->bos[i]->wish.resident || !reclaim_succeeds(list, i) ||
+			    pagoda_room_rank(list->bos[i]) != rank)
+				continue;
+			pagoda_caller_pause(list->vidmm);
+			ret = reclaim_bring(list, list->bos[i]);
+		}
+	}
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
 	pagoda_stream_unplug(list->vidmm, &plug);
 	return ret;

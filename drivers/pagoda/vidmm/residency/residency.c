@@ -136,10 +136,14 @@ static int residency_process_all(struct residency_list *list)
 	u32 i, rank;
 	int ret = 0;
 
-	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++)
-		for (i = 0; i < list->count && !ret; i++)
-			if (pagoda_room_rank(list->bos[i]) == rank)
-				ret = list->process(list, list->bos[i]);
+	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++) {
+		for (i = 0; i < list->count && !ret; i++) {
+			if (pagoda_room_rank(list->bos[i]) != rank)
+				continue;
+			pagoda_caller_pause(list->vidmm);
+			ret = list->process(list, list->bos[i]);
+		}
+	}
 	return ret;
 }
 
@@ -262,7 +266,7 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for other threads
  * that have allocations locked, and for jobs with a place of an engine that use an allocation of
- * the list that moves, but not for the copies.
+ * the list that moves; for copies only as pagoda_caller_pause() does.
  * Return: 0; -ENODATA if an allocation is offered; -EINPROGRESS if the GPU can't use an allocation
  * where it is, and the allocation can't move before *@fence has signalled; -ENOSPC if the list
  * doesn't fit, whatever leaves; -ENOMEM, also if the list may fit when jobs have ended; -EBUSY,
@@ -317,7 +321,7 @@ void pagoda_residency_note(struct pagoda_bo **bos, u32 count)
  * moved or not.
  *
  * Context: In a section, outside of reservations. May sleep and allocate; waits for other threads
- * that have allocations locked, but neither for jobs nor for the copies.
+ * that have allocations locked, and as pagoda_caller_pause() does.
  * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,

@@ -25,7 +25,9 @@
 #include <linux/list.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <kunit/static_stub.h>
 #include "core/core.h"
+#include "core/life.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/limits.h"
 #include "internal.h"
@@ -86,24 +88,38 @@ void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller)
 }
 
 /*
+ * Returns the innermost note of the current thread, or NULL if no client pays. The note is valid
+ * until the thread's pagoda_caller_end().
+ */
+static struct pagoda_caller *caller_find(struct pagoda_stream *stream)
+{
+	struct pagoda_callers *place = caller_place(stream);
+	struct pagoda_caller *caller, *found = NULL;
+
+	spin_lock(&place->lock);
+	hlist_for_each_entry(caller, &place->list, entry) {
+		if (caller->task == current) {
+			found = caller;
+			break;
+		}
+	}
+	spin_unlock(&place->lock);
+	return found;
+}
+
+/*
  * Sets in @txn the quota that pays for the current thread's paging, without a reference: valid
  * until the thread's pagoda_caller_end(); and the handle of coverage that belongs to the quota.
  * Changes neither if no client pays.
  */
 void pagoda_caller_pays(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
-	struct pagoda_callers *place = caller_place(stream);
-	struct pagoda_caller *caller;
+	struct pagoda_caller *caller = caller_find(stream);
 
-	spin_lock(&place->lock);
-	hlist_for_each_entry(caller, &place->list, entry) {
-		if (caller->task == current) {
-			txn->quota = caller->quota;
-			txn->kcov = caller->kcov;
-			break;
-		}
-	}
-	spin_unlock(&place->lock);
+	if (!caller)
+		return;
+	txn->quota = caller->quota;
+	txn->kcov = caller->kcov;
 }
 
 /**
@@ -136,6 +152,29 @@ int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client
 int pagoda_caller_await_moves(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
 	return pagoda_limits_await_moves(vidmm->limits, client->quota);
+}
+
+/**
+ * pagoda_caller_pause() - Wait a little while the thread's paging in flight moves much content
+ * @vidmm: Manager
+ *
+ * For loops that page one allocation of a list after the other, with the whole list locked: else
+ * other clients' moves would wait for the whole list. Does nothing for a thread without a client,
+ * and, as sections are to be left soon then, from a reset to the end of the rebuild. Copies may wait
+ * for jobs: a wait ends after &pagoda_limits.patience at the latest.
+ *
+ * Context: Sleeps; reservations may be held. The caller has no open transaction.
+ */
+void pagoda_caller_pause(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_caller *caller;
+
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_caller_pause, vidmm);
+	caller = caller_find(vidmm->stream);
+	if (!caller || !pagoda_limits_must_pause(caller->quota) || pagoda_reset_is_pending(vidmm))
+		return;
+	pagoda_stream_flush(vidmm);
+	pagoda_limits_pause(vidmm->limits, caller->quota);
 }
 
 /**

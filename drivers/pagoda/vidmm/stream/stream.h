@@ -288,6 +288,7 @@ void pagoda_caller_begin(struct pagoda_vidmm *vidmm, struct pagoda_caller *calle
 void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller);
 int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 int pagoda_caller_await_moves(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
+void pagoda_caller_pause(struct pagoda_vidmm *vidmm);
 bool pagoda_caller_must_wait(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 bool pagoda_caller_tell(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 			struct wait_queue_entry *entry);
