@@ -180,7 +180,7 @@ static void slices_largest_free(struct kunit *test)
 
 static u32 slices_moves;
 
-static void slices_wait_for_moves(struct pagoda_vidmm *vidmm)
+static void slices_wait_for_moves(struct pagoda_vidmm *vidmm, unsigned long until)
 {
 	slices_moves++;
 }

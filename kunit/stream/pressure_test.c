@@ -440,7 +440,7 @@ static int pressure_pause(void *data)
 	struct pagoda_caller caller;
 
 	pagoda_caller_begin(waiter->rig->vidmm, &caller, waiter->client);
-	pagoda_caller_pause(waiter->rig->vidmm);
+	pagoda_caller_pause(waiter->rig->vidmm, jiffies + 60 * HZ);
 	pagoda_caller_end(waiter->rig->vidmm, &caller);
 	waiter->ret = READ_ONCE(waiter->client->quota->moving) > CLIENT_MOVES;
 	complete(&waiter->done);
@@ -449,7 +449,7 @@ static int pressure_pause(void *data)
 
 /*
  * pagoda_caller_pause() waits until the content in flight for the thread's client is no more than
- * CLIENT_MOVES bytes, or as long as its patience; not in a thread without a client.
+ * CLIENT_MOVES bytes, or until the time that it is told; not in a thread without a client.
  */
 static void pressure_pauses(struct kunit *test)
 {
@@ -458,24 +458,23 @@ static void pressure_pauses(struct kunit *test)
 	struct pressure_waiter waiter = { .rig = rig, .client = ann };
 	struct pagoda_caller caller;
 
-	rig->vidmm->limits->patience = MAX_SCHEDULE_TIMEOUT;
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	pagoda_caller_begin(rig->vidmm, &caller, ann);
-	pagoda_caller_pause(rig->vidmm);
+	pagoda_caller_pause(rig->vidmm, jiffies + 60 * HZ);
 	pressure_fill(rig, 2, CLIENT_MOVES - SUBMISSION);
 	pagoda_caller_end(rig->vidmm, &caller);
-	pagoda_caller_pause(rig->vidmm);
+	pagoda_caller_pause(rig->vidmm, jiffies + 60 * HZ);
 	init_completion(&waiter.done);
 	waiter.task = kthread_run(pressure_pause, &waiter, "pagoda-pressure");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(waiter.task));
 	waiter_expect_waits(&waiter);
 	pagoda_fake_transport_let(rig->fake, 1);
 	waiter_expect_ends(&waiter, 0);
-	/* With the rest held back, a wait ends when the patience does. */
+	/* With the rest held back, a wait ends when it has to. */
 	pagoda_caller_begin(rig->vidmm, &caller, ann);
 	pressure_fill(rig, 1, CLIENT_MOVES);
-	rig->vidmm->limits->patience = 1;
-	pagoda_caller_pause(rig->vidmm);
+	pagoda_caller_pause(rig->vidmm, jiffies + 1);
+	pagoda_caller_pause(rig->vidmm, jiffies - 1);
 	pagoda_caller_end(rig->vidmm, &caller);
 	KUNIT_EXPECT_GT(test, READ_ONCE(ann->quota->moving), (u64)CLIENT_MOVES);
 	pressure_end(rig);

@@ -19,6 +19,7 @@
  * id that root of that namespace is mapped to.
  */
 #include <linux/cred.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -56,8 +57,6 @@
 #define LIMITS_MOVING		SZ_2M
 #define LIMITS_USER_MOVING	SZ_8M
 #define LIMITS_SUBMISSION	SZ_128K
-/* &pagoda_limits.patience in milliseconds: LIMITS_MOVING bytes take less. */
-#define LIMITS_PAUSE_MS		20
 
 /*
  * struct limit_row - a limit. @client: most that a client may have, 0 = &pagoda_limits.most_shared;
@@ -145,7 +144,6 @@ int pagoda_limits_init(struct pagoda_vidmm *vidmm, u64 spaces, u64 shared_bytes)
 	*limits = (struct pagoda_limits) {
 		.drm = vidmm->drm,
 		.most_shared = shared_bytes >> PAGE_SHIFT,
-		.patience = msecs_to_jiffies(LIMITS_PAUSE_MS),
 		.total = {
 			[PAGODA_SCARCE_SPACES] = spaces,
 			[PAGODA_SCARCE_PAGES] = totalram_pages() / LIMITS_PINNED_PART,
@@ -591,18 +589,20 @@ bool pagoda_limits_must_pause(struct pagoda_quota *quota)
 
 /**
  * pagoda_limits_pause() - Wait a little until paging in flight moves little of a client's content
- * @limits: The limits
  * @quota: The client's quota
+ * @until: Time, in jiffies, at which the wait ends at the latest
  *
- * For a caller with locks held: as pagoda_limits_await_moves(), but waits for &pagoda_limits.patience
- * at most, because copies may wait for jobs.
+ * As pagoda_limits_await_moves(), for a caller with locks held.
  *
  * Context: Sleeps. Reservations may be held.
  */
-void pagoda_limits_pause(struct pagoda_limits *limits, struct pagoda_quota *quota)
+void pagoda_limits_pause(struct pagoda_quota *quota, unsigned long until)
 {
-	wait_event_killable_timeout(quota->user->lowered, !limits_moves_too_much(quota),
-				    limits->patience);
+	long left = until - jiffies;
+
+	if (left > 0)
+		wait_event_killable_timeout(quota->user->lowered, !limits_moves_too_much(quota),
+					    left);
 }
 
 static bool limits_is_too_much(struct pagoda_limits *limits, struct pagoda_quota *quota)

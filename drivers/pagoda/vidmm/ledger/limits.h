@@ -78,7 +78,6 @@ enum pagoda_scarce {
  * @total: Number of each scarce thing; constant
  * @used: Number of each scarce thing that all users have together, and, of paging buffers, what no
  *	client caused
- * @patience: Most jiffies of a wait of pagoda_limits_pause(); constant
  */
 struct pagoda_limits {
 	struct drm_device *drm;
@@ -87,7 +86,6 @@ struct pagoda_limits {
 	u64 most_shared;
 	u64 total[PAGODA_SCARCES];
 	u64 used[PAGODA_SCARCES];
-	unsigned long patience;
 };
 
 /**
@@ -121,7 +119,7 @@ bool pagoda_limits_is_full(struct pagoda_limits *limits, struct pagoda_quota *qu
 int pagoda_limits_await(struct pagoda_limits *limits, struct pagoda_quota *quota);
 int pagoda_limits_await_moves(struct pagoda_limits *limits, struct pagoda_quota *quota);
 bool pagoda_limits_must_pause(struct pagoda_quota *quota);
-void pagoda_limits_pause(struct pagoda_limits *limits, struct pagoda_quota *quota);
+void pagoda_limits_pause(struct pagoda_quota *quota, unsigned long until);
 bool pagoda_limits_tell(struct pagoda_limits *limits, struct pagoda_quota *quota,
 			struct wait_queue_entry *entry);
 void pagoda_limits_untell(struct pagoda_quota *quota, struct wait_queue_entry *entry);

@@ -124,6 +124,7 @@ static int reclaim_bring(struct reclaim *list, struct pagoda_bo *bo)
  */
 static int reclaim_bring_all(struct reclaim *list)
 {
+	unsigned long until = jiffies + msecs_to_jiffies(PAGODA_PAUSE_MS);
 	struct pagoda_plug plug;
 	int ret = 0;
 	u32 i, rank;
@@ -135,7 +136,7 @@ static int reclaim_bring_all(struct reclaim *list)
 			if (!list->bos[i]->wish.resident || !reclaim_succeeds(list, i) ||
 			    pagoda_room_rank(list->bos[i]) != rank)
 				continue;
-			pagoda_caller_pause(list->vidmm);
+			pagoda_caller_pause(list->vidmm, until);
 			ret = reclaim_bring(list, list->bos[i]);
 		}
 	}

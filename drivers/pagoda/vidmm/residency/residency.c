@@ -133,6 +133,7 @@ static int residency_process_evict(struct residency_list *list, struct pagoda_bo
 
 static int residency_process_all(struct residency_list *list)
 {
+	unsigned long until = jiffies + msecs_to_jiffies(PAGODA_PAUSE_MS);
 	u32 i, rank;
 	int ret = 0;
 
@@ -140,7 +141,7 @@ static int residency_process_all(struct residency_list *list)
 		for (i = 0; i < list->count && !ret; i++) {
 			if (pagoda_room_rank(list->bos[i]) != rank)
 				continue;
-			pagoda_caller_pause(list->vidmm);
+			pagoda_caller_pause(list->vidmm, until);
 			ret = list->process(list, list->bos[i]);
 		}
 	}

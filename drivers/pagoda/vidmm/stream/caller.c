@@ -157,24 +157,26 @@ int pagoda_caller_await_moves(struct pagoda_vidmm *vidmm, struct pagoda_client *
 /**
  * pagoda_caller_pause() - Wait a little while the thread's paging in flight moves much content
  * @vidmm: Manager
+ * @until: Time, in jiffies, at which a wait ends at the latest: %PAGODA_PAUSE_MS after the first
+ *	call for a list
  *
  * For loops that page one allocation of a list after the other, with the whole list locked: else
- * other clients' moves would wait for the whole list. Does nothing for a thread without a client,
- * and, as sections are to be left soon then, from a reset to the end of the rebuild. Copies may wait
- * for jobs: a wait ends after &pagoda_limits.patience at the latest.
+ * other clients' moves would wait for the whole list. Copies may wait for jobs, and a reset for the
+ * caller's section: therefore @until. Does nothing for a thread without a client, and from a reset
+ * to the end of the rebuild.
  *
  * Context: Sleeps; reservations may be held. The caller has no open transaction.
  */
-void pagoda_caller_pause(struct pagoda_vidmm *vidmm)
+void pagoda_caller_pause(struct pagoda_vidmm *vidmm, unsigned long until)
 {
 	struct pagoda_caller *caller;
 
-	KUNIT_STATIC_STUB_REDIRECT(pagoda_caller_pause, vidmm);
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_caller_pause, vidmm, until);
 	caller = caller_find(vidmm->stream);
 	if (!caller || !pagoda_limits_must_pause(caller->quota) || pagoda_reset_is_pending(vidmm))
 		return;
 	pagoda_stream_flush(vidmm);
-	pagoda_limits_pause(vidmm->limits, caller->quota);
+	pagoda_limits_pause(caller->quota, until);
 }
 
 /**

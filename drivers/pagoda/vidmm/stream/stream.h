@@ -77,6 +77,9 @@ enum pagoda_stream_waits {
 /* Another array of VM_BIND waits while a VM's line has so many submissions, or more, in flight. */
 #define PAGODA_STREAM_LINE_MOST	16
 
+/* Most milliseconds that the pauses of a list take together, see pagoda_caller_pause(). */
+#define PAGODA_PAUSE_MS		100
+
 /*
  * Most bytes of a single TRANSFER or FILL, which take about a millisecond; a submission that moves
  * as many gets no further operation.
@@ -288,7 +291,7 @@ void pagoda_caller_begin(struct pagoda_vidmm *vidmm, struct pagoda_caller *calle
 void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller);
 int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 int pagoda_caller_await_moves(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
-void pagoda_caller_pause(struct pagoda_vidmm *vidmm);
+void pagoda_caller_pause(struct pagoda_vidmm *vidmm, unsigned long until);
 bool pagoda_caller_must_wait(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
 bool pagoda_caller_tell(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 			struct wait_queue_entry *entry);
