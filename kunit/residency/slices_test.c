@@ -198,7 +198,8 @@ static void slices_in_flight(struct kunit *test)
 		bos[i] = pagoda_rig_bo(rig, 1, 0, SUBMIT_VRAM, 0);
 	slices_moves = 0;
 	kunit_activate_static_stub(test, pagoda_caller_pause, slices_wait_for_moves);
-	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_make_resident(rig, bos, ARRAY_SIZE(bos), &fence, &trim));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_make_resident(rig, bos, ARRAY_SIZE(bos), &fence,
+							  &trim));
 	dma_fence_put(fence);
 	KUNIT_EXPECT_EQ(test, (u32)ARRAY_SIZE(bos), slices_moves);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_evict(rig, bos, ARRAY_SIZE(bos), &fence));
