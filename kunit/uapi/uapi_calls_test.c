@@ -161,33 +161,6 @@ static void calls_evict_from_the_list(struct kunit *test)
 	uapi_close(client);
 }
 
-/*
- * If a memory allocation fails during EVICT, EVICT fails with -ENOMEM or works all the same. Tries
- * that with each of the allocations.
- */
-static void calls_evict_without_memory(struct kunit *test)
-{
-	struct uapi_client *client = uapi_open(test);
-	u32 handle = uapi_allocate(client, UAPI_APERTURE), nth = 0, failed = 0;
-	struct drm_pagoda_evict args;
-	bool reached;
-	long ret;
-
-	uapi_fail_begin(client);
-	do {
-		args = (struct drm_pagoda_evict) { .entries = calls_list(client, handle) };
-		client->fail_nth = ++nth;
-		ret = uapi_ioctl(client, DRM_IOCTL_PAGODA_EVICT, &args);
-		reached = !client->fail_nth;
-		client->fail_nth = 0;
-		KUNIT_EXPECT_TRUE_MSG(test, !ret || ret == -ENOMEM, "%ld, allocation %u", ret, nth);
-		failed += ret == -ENOMEM;
-	} while (reached);
-	uapi_fail_end(client);
-	KUNIT_EXPECT_GT(test, failed, 0);
-	uapi_close(client);
-}
-
 /* QUERY_RESIDENCY tells of an allocation what ALLOCATION_INFO does. */
 static void calls_query_residency(struct kunit *test)
 {
@@ -398,7 +371,6 @@ static struct kunit_case calls_cases[] = {
 	KUNIT_CASE(calls_create),
 	KUNIT_CASE(calls_make_resident_flags),
 	KUNIT_CASE(calls_evict_from_the_list),
-	KUNIT_CASE(calls_evict_without_memory),
 	KUNIT_CASE(calls_query_residency),
 	KUNIT_CASE(calls_track_writes),
 	KUNIT_CASE(calls_fence_destroy),
