@@ -85,6 +85,39 @@ static void bo_resident(struct kunit *test)
 }
 
 /*
+ * Free room in VRAM, from which no other allocation is evicted, is a place for an allocation that
+ * prefers VRAM; not for one that prefers the aperture, or that is pinned there.
+ */
+static void bo_free_room(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct ttm_place places[4] = {};
+	struct pagoda_bo *vram = bo_make(rig, (struct pagoda_bo_params) {
+		.flags = CPU, .supported = VRAM | APERTURE,
+	});
+	struct pagoda_bo *aperture = bo_make(rig, (struct pagoda_bo_params) {
+		.flags = CPU, .supported = VRAM | APERTURE,
+		.preferred = { DRM_PAGODA_SEGMENT_APERTURE },
+	});
+
+	KUNIT_EXPECT_EQ(test, IN_VRAM, bo_places(vram, pagoda_bo_placement_free));
+	KUNIT_EXPECT_EQ(test, 0, bo_places(aperture, pagoda_bo_placement_free));
+	pagoda_bo_placement_free(vram, places);
+	KUNIT_EXPECT_NE(test, places[0].flags & TTM_PL_FLAG_DESIRED, 0);
+	KUNIT_EXPECT_EQ(test, THEN(IN_VRAM, IN_APERTURE),
+			bo_places(vram, pagoda_bo_placement_modest));
+	pagoda_bo_placement_modest(vram, places);
+	KUNIT_EXPECT_NE(test, places[0].flags & TTM_PL_FLAG_DESIRED, 0);
+	KUNIT_EXPECT_EQ(test, places[1].flags & TTM_PL_FLAG_DESIRED, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(vram, false));
+	pagoda_rig_pin(vram, true);
+	KUNIT_EXPECT_EQ(test, 0, bo_places(vram, pagoda_bo_placement_free));
+	pagoda_rig_pin(vram, false);
+	pagoda_rig_close(vram);
+	pagoda_rig_close(aperture);
+}
+
+/*
  * An allocation whose eviction segment is the aperture is evicted to the aperture or, without room
  * there, to system memory; an allocation without eviction segment is evicted to system memory.
  */
@@ -232,6 +265,7 @@ static void bo_is_found_when_made(struct kunit *test)
 
 static struct kunit_case bo_cases[] = {
 	KUNIT_CASE(bo_resident),
+	KUNIT_CASE(bo_free_room),
 	KUNIT_CASE(bo_evicted),
 	KUNIT_CASE(bo_cpu),
 	KUNIT_CASE(bo_contiguous),

@@ -162,8 +162,8 @@ static void starve_comparison(struct kunit *test)
 			.driver_protection = PAGODA_PROTECTION_UNIQUE | (i + 1),
 		};
 	args.entries.array = uapi_put(client, UAPI_ENTRIES, entries, sizeof(entries));
-	KUNIT_EXPECT_GT(test, uapi_starve(client, DRM_IOCTL_PAGODA_VM_BIND, &args, -EINVAL,
-					    NULL), 0);
+	KUNIT_EXPECT_GT(test, uapi_starve(client, DRM_IOCTL_PAGODA_VM_BIND, &args, -EINVAL, NULL),
+			0);
 	uapi_close(client);
 }
 
