@@ -223,7 +223,10 @@ static const struct uapi_refusal refuse_zero_rows[] = {
 	REFUSED(bind_entry, window, PAGE_SIZE, EINVAL),
 };
 
-/* Entries of other types have members without meaning; RESERVE takes whole chunks. */
+/*
+ * Entries of other types have members without meaning. RESERVE takes whole chunks, and isn't an
+ * update.
+ */
 static void refuse_bind_others(struct kunit *test)
 {
 	static const u32 types[] = {
@@ -245,6 +248,10 @@ static void refuse_bind_others(struct kunit *test)
 		REFUSED(bind_entry, size, 2 * PAGE_SIZE, EINVAL),
 		REFUSED(bind_entry, offset, PAGE_SIZE, EINVAL),
 	};
+	static const struct uapi_refusal update_rows[] = {
+		REFUSED(vm_bind, flags, DRM_PAGODA_VM_BIND_UPDATE, EINVAL),
+	};
+	struct drm_pagoda_vm_bind args;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
@@ -259,6 +266,9 @@ static void refuse_bind_others(struct kunit *test)
 	entry.address += DRM_PAGODA_RESERVE_ALIGN;
 	entry.size = DRM_PAGODA_RESERVE_ALIGN;
 	REFUSE_BIND(gpu, entry, reserve_rows);
+	entry.address += DRM_PAGODA_RESERVE_ALIGN;
+	args = refuse_bind_args(gpu, &entry);
+	UAPI_REFUSE(UAPI_CALL(client, VM_BIND, args), update_rows);
 	uapi_close(client);
 }
 

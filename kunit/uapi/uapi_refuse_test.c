@@ -5,7 +5,10 @@
  * refused calls come first, and have no effect.
  */
 #include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/sched/signal.h>
 #include <linux/sizes.h>
+#include <drm/drm.h>
 #include <drm/drm_device.h>
 #include "core/device.h"
 #include "uapi_refuse.h"
@@ -154,6 +157,42 @@ static void refuse_track(struct kunit *test)
 	uapi_close(client);
 }
 
+/* Returns @other's handle of the allocation with @client's handle @handle. */
+static u32 refuse_share(struct uapi_client *client, u32 handle, struct uapi_client *other)
+{
+	struct drm_prime_handle args = { .handle = handle, .flags = DRM_CLOEXEC | DRM_RDWR };
+
+	uapi_must(client, DRM_IOCTL_PRIME_HANDLE_TO_FD, &args);
+	uapi_must(other, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args);
+	close_fd(args.fd);
+	flush_delayed_fput();
+	return args.handle;
+}
+
+/* Only the client that made an allocation tracks it, not another that shares it. */
+static void refuse_track_of_others(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test), *other = uapi_open(test);
+	struct drm_pagoda_track args = { .handle = uapi_allocate(client, UAPI_ANYWHERE) };
+	struct drm_pagoda_track others = { .handle = refuse_share(client, args.handle, other) };
+
+	if (!(pagoda_device_of_drm(uapi_drm(client))->info.features &
+	      BIT_ULL(VIRTIO_PAGODA_F_DIRTY)))
+		kunit_skip(test, "the device doesn't track what it writes");
+	KUNIT_EXPECT_EQ(test, -EPERM, uapi_ioctl(other, DRM_IOCTL_PAGODA_TRACK, &others));
+	uapi_accept(UAPI_CALL(client, TRACK, args));
+	others.operation = DRM_PAGODA_TRACK_STOP;
+	KUNIT_EXPECT_EQ(test, -ENOENT, uapi_ioctl(other, DRM_IOCTL_PAGODA_TRACK, &others));
+	others.operation = DRM_PAGODA_TRACK_QUERY;
+	others.size = PAGE_SIZE;
+	others.bits = other->memory + UAPI_TEXT;
+	KUNIT_EXPECT_EQ(test, -ENOENT, uapi_ioctl(other, DRM_IOCTL_PAGODA_TRACK, &others));
+	args.operation = DRM_PAGODA_TRACK_STOP;
+	uapi_accept(UAPI_CALL(client, TRACK, args));
+	uapi_close(other);
+	uapi_close(client);
+}
+
 /* ---- Lists of allocations --------------------------------------------------------------- */
 
 static const struct uapi_refusal refuse_entry_rows[] = {
@@ -265,6 +304,7 @@ static void refuse_residency_queued(struct kunit *test)
 	uapi_close(client);
 }
 
+/* Long lists end early if a signal comes. */
 static void refuse_queries(struct kunit *test)
 {
 	static const struct uapi_refusal status_rows[] = {
@@ -296,6 +336,12 @@ static void refuse_queries(struct kunit *test)
 			    status_rows);
 	uapi_refuse_array(UAPI_CALL(client, QUERY_RESIDENCY_LIST, list), 0, sizeof(status));
 	UAPI_REFUSE(UAPI_CALL(client, QUERY_RESIDENCY_LIST, list), list_rows);
+	allow_signal(SIGINT);
+	send_sig(SIGINT, current, 1);
+	KUNIT_EXPECT_EQ(test, -ERESTARTSYS,
+			uapi_ioctl(client, DRM_IOCTL_PAGODA_QUERY_RESIDENCY, &args));
+	disallow_signal(SIGINT);
+	uapi_accept(UAPI_CALL(client, QUERY_RESIDENCY, args));
 	uapi_close(client);
 }
 
@@ -418,6 +464,7 @@ static struct kunit_case refuse_cases[] = {
 	KUNIT_CASE(refuse_create),
 	KUNIT_CASE(refuse_handles),
 	KUNIT_CASE(refuse_track),
+	KUNIT_CASE(refuse_track_of_others),
 	KUNIT_CASE(refuse_residency),
 	KUNIT_CASE(refuse_residency_queued),
 	KUNIT_CASE(refuse_queries),
