@@ -182,8 +182,6 @@ static void refuse_bind_map(struct kunit *test)
 		.offset = PAGE_SIZE,
 	};
 	const struct uapi_refusal rows[] = {
-		REFUSED(bind_entry, type, DRM_PAGODA_BIND_MAP - 1, EINVAL),
-		REFUSED(bind_entry, type, DRM_PAGODA_BIND_MAP_FENCE + 1, EINVAL),
 		REFUSED(bind_entry, flags, DRM_PAGODA_BIND_CHOOSE << 1, EINVAL),
 		REFUSED(bind_entry, handle, UAPI_UNKNOWN, ENOENT),
 		REFUSED(bind_entry, pad, 1, EINVAL),
@@ -216,6 +214,8 @@ static void refuse_bind_map(struct kunit *test)
 }
 
 static const struct uapi_refusal refuse_zero_rows[] = {
+	REFUSED(bind_entry, type, DRM_PAGODA_BIND_MAP - 1, EINVAL),
+	REFUSED(bind_entry, type, DRM_PAGODA_BIND_MAP_FENCE + 1, EINVAL),
 	REFUSED(bind_entry, flags, DRM_PAGODA_BIND_READ_ONLY, EINVAL),
 	REFUSED(bind_entry, handle, 1, EINVAL),
 	REFUSED(bind_entry, offset, PAGE_SIZE, EINVAL),
