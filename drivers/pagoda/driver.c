@@ -48,9 +48,6 @@
 /* Jiffies for which the close of a file waits for the client's jobs, which usually end soon. */
 #define CLOSE_PATIENCE	(HZ / 50 ?: 1)
 
-/* The module's parameters; set by module.c before a device is probed. */
-struct pagoda_options pagoda_options;
-
 /*
  * Work queue that frees closed clients after jobs that outlast CLOSE_PATIENCE. NULL without
  * module.c: then the close of a file waits for all jobs.

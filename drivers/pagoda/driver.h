@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Version of the driver, and variables of driver.c that module.c uses. */
+/* Version of the driver, and what module.c uses of driver.c and options.c. */
 #ifndef PAGODA_DRIVER_H
 #define PAGODA_DRIVER_H
 
 #include "virtio/virtio.h"
 
+struct pagoda_options;
 struct workqueue_struct;
 
 /* Version that DRM_IOCTL_VERSION and modinfo tell. */
@@ -13,5 +14,9 @@ struct workqueue_struct;
 
 extern struct workqueue_struct *pagoda_ends;
 extern const struct pagoda_virtio_callbacks pagoda_device_callbacks;
+
+int pagoda_options_check(const struct pagoda_options *options);
+int pagoda_options_set_names(struct pagoda_options *options, const char *executor,
+			     const char *policy, const char *update_mode);
 
 #endif

@@ -341,7 +341,7 @@ struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params)
 	if (err)
 		goto err_free;
 	device_config_init(vgpu);
-	err = pagoda_vgpu_misconfigure(&vgpu->config, &vgpu->features);
+	err = pagoda_vgpu_misconfigure(params->misconfigure, &vgpu->config, &vgpu->features);
 	if (!err)
 		err = device_platform(vgpu);
 	if (err)

@@ -37,6 +37,26 @@ struct dentry;
 struct seq_file;
 struct task_struct;
 
+/* Module parameters as the user gave them; module.c describes each. */
+struct pagoda_vgpu_given {
+	unsigned int vram_mb;
+	char *visible;
+	unsigned int visible_mb;
+	unsigned int aperture_mb;
+	unsigned int engines;
+	char *invalid;
+	unsigned int pt_levels;
+	unsigned int dual_pte;
+	unsigned int cache_invalid;
+	unsigned int device_mmu;
+	unsigned int mmu_mb;
+	unsigned int ranges;
+	unsigned int range_mb;
+	char *reset_vram;
+	char *preserve;
+	char *misconfigure;
+};
+
 /**
  * struct pagoda_vgpu_params - Module parameters, checked
  * @vram_size: Bytes of VRAM
@@ -55,6 +75,7 @@ struct task_struct;
  * @reset_vram: Content of VRAM after RESET_ADAPTER
  * @preserved: VIRTIO_PAGODA_PRESERVED_* flags: in which sleep of the machine VRAM keeps its content
  * @preserved_bytes: Bytes from the start of VRAM that outlive hibernation; 0 for none or all
+ * @misconfigure: Text of misconfigure=, for pagoda_vgpu_misconfigure()
  */
 struct pagoda_vgpu_params {
 	u64 vram_size;
@@ -73,6 +94,7 @@ struct pagoda_vgpu_params {
 	enum pagoda_engine_vram reset_vram;
 	u32 preserved;
 	u64 preserved_bytes;
+	const char *misconfigure;
 };
 
 /**
@@ -393,8 +415,9 @@ static inline struct pagoda_vgpu *pagoda_vgpu_of(struct virtio_device *vdev)
 }
 
 /* params.c: read the module parameters; apply misconfigure=, which falsifies the configuration */
-int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params);
-int pagoda_vgpu_misconfigure(struct virtio_pagoda_config *config, u64 *features);
+int pagoda_vgpu_params_read(const struct pagoda_vgpu_given *given,
+			    struct pagoda_vgpu_params *params);
+int pagoda_vgpu_misconfigure(const char *list, struct virtio_pagoda_config *config, u64 *features);
 
 /*
  * vram.c: allocate, free and zero the memory of VRAM or of the swizzling ranges' windows; look up

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Placements: the places that TTM is asked for when an allocation is made resident, is evicted, or
- * is accessed by the CPU. Also the point of its creation from which an allocation can be found.
+ * is accessed by the CPU. Also the point of its creation from which an allocation can be found, and
+ * waits for an allocation.
  */
 #include <kunit/test-bug.h>
 #include <drm/drm_gem.h>
+#include "queue/queue_helpers.h"
 #include "rig/rig.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
@@ -82,6 +84,53 @@ static void bo_resident(struct kunit *test)
 				    order->resident, "order %u", i);
 		pagoda_rig_close(bo);
 	}
+}
+
+/* Expects that the allocation isn't moved, because @fill has no place for it. */
+static void bo_expect_no_place(struct kunit *test, struct pagoda_bo *bo,
+			       u32 (*fill)(struct pagoda_bo *, struct ttm_place *))
+{
+	struct ttm_operation_ctx ctx = {};
+	struct pagoda_operation op = {};
+
+	KUNIT_EXPECT_EQ(test, 0, bo_places(bo, fill));
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, -ENOSPC, pagoda_bo_place(bo, fill, &op));
+	KUNIT_EXPECT_EQ(test, -ENOSPC, pagoda_bo_move(bo, fill, &ctx));
+	dma_resv_unlock(bo->ttm.base.resv);
+}
+
+/*
+ * Free room in VRAM, from which no other allocation is evicted, is a place for an allocation that
+ * prefers VRAM; not for one that prefers the aperture, or that is pinned there.
+ */
+static void bo_free_room(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct ttm_place places[4] = {};
+	struct pagoda_bo *vram = bo_make(rig, (struct pagoda_bo_params) {
+		.flags = CPU, .supported = VRAM | APERTURE,
+	});
+	struct pagoda_bo *aperture = bo_make(rig, (struct pagoda_bo_params) {
+		.flags = CPU, .supported = VRAM | APERTURE,
+		.preferred = { DRM_PAGODA_SEGMENT_APERTURE },
+	});
+
+	KUNIT_EXPECT_EQ(test, IN_VRAM, bo_places(vram, pagoda_bo_placement_free));
+	bo_expect_no_place(test, aperture, pagoda_bo_placement_free);
+	pagoda_bo_placement_free(vram, places);
+	KUNIT_EXPECT_NE(test, places[0].flags & TTM_PL_FLAG_DESIRED, 0);
+	KUNIT_EXPECT_EQ(test, THEN(IN_VRAM, IN_APERTURE),
+			bo_places(vram, pagoda_bo_placement_modest));
+	pagoda_bo_placement_modest(vram, places);
+	KUNIT_EXPECT_NE(test, places[0].flags & TTM_PL_FLAG_DESIRED, 0);
+	KUNIT_EXPECT_EQ(test, places[1].flags & TTM_PL_FLAG_DESIRED, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(vram, false));
+	pagoda_rig_pin(vram, true);
+	bo_expect_no_place(test, vram, pagoda_bo_placement_free);
+	pagoda_rig_pin(vram, false);
+	pagoda_rig_close(vram);
+	pagoda_rig_close(aperture);
 }
 
 /*
@@ -193,6 +242,23 @@ static void bo_exceeds_aperture(struct kunit *test)
 	pagoda_rig_close(other);
 }
 
+/* A wait for an allocation ends with -ETIME if work uses the allocation for longer. */
+static void bo_wait_is_over(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = bo_make(rig, (struct pagoda_bo_params) { .supported = VRAM });
+	struct dma_fence *fence = pagoda_test_fence(test);
+
+	pagoda_rig_add_fence(test, bo->ttm.base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_bo_wait(bo, -1));
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_bo_wait(bo, 0));
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_bo_wait(bo, 1));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_wait(bo, -1));
+	pagoda_rig_close(bo);
+}
+
 /* Stands in for the driver's ttm_tt_create(), which is called while an allocation is made. */
 static struct ttm_tt *bo_half_made(struct ttm_buffer_object *ttm_bo, u32 flags)
 {
@@ -232,10 +298,12 @@ static void bo_is_found_when_made(struct kunit *test)
 
 static struct kunit_case bo_cases[] = {
 	KUNIT_CASE(bo_resident),
+	KUNIT_CASE(bo_free_room),
 	KUNIT_CASE(bo_evicted),
 	KUNIT_CASE(bo_cpu),
 	KUNIT_CASE(bo_contiguous),
 	KUNIT_CASE(bo_exceeds_aperture),
+	KUNIT_CASE(bo_wait_is_over),
 	KUNIT_CASE(bo_is_found_when_made),
 	{}
 };

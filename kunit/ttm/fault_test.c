@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CPU page faults, and accesses of a debugger, on an allocation that another device's work uses:
- * whether they wait for such work, and which locks are held during the wait.
+ * whether they wait for such work, and which locks are held during the wait. Also accesses and
+ * mappings that are refused.
  */
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -238,8 +239,11 @@ static void fault_after_importer(struct kunit *test)
 	fault_end(&t);
 }
 
-/* Reads the first word as a debugger does. Returns the number of bytes or a negative errno. */
-static int fault_access(struct fault_test *t, u64 *word)
+/*
+ * Reads, or writes, @len bytes from byte @offset on as a debugger does. Returns the number of bytes
+ * or a negative errno.
+ */
+static int fault_access_at(struct fault_test *t, u64 offset, u64 *word, int len, bool write)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
@@ -248,9 +252,71 @@ static int fault_access(struct fault_test *t, u64 *word)
 	mmap_read_lock(mm);
 	vma = find_vma(mm, t->at);
 	if (vma)
-		ret = vma->vm_ops->access(vma, t->at, word, sizeof(*word), 0);
+		ret = vma->vm_ops->access(vma, t->at + offset, word, len, write);
 	mmap_read_unlock(mm);
 	return ret;
+}
+
+static int fault_access(struct fault_test *t, u64 *word)
+{
+	return fault_access_at(t, 0, word, sizeof(*word), false);
+}
+
+/* Makes the mapping one that may never be written. */
+static void fault_forbid_writes(struct fault_test *t)
+{
+	struct vm_area_struct *vma;
+
+	mmap_write_lock(current->mm);
+	vma = find_vma(current->mm, t->at);
+	if (vma)
+		vm_flags_clear(vma, VM_WRITE | VM_MAYWRITE);
+	mmap_write_unlock(current->mm);
+	KUNIT_ASSERT_NOT_NULL(t->test, vma);
+}
+
+/*
+ * A debugger accesses bytes within the allocation (else -EIO), and writes only if the mapping may
+ * be written (else -EACCES).
+ */
+static void fault_access_bounds(struct kunit *test)
+{
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
+	const u64 last = PAGE_SIZE - sizeof(u64);
+	u64 word = 5, seen = 0;
+
+	fault_place(&t, true);
+	KUNIT_EXPECT_EQ(test, -EIO, fault_access_at(&t, 0, &word, 0, false));
+	KUNIT_EXPECT_EQ(test, -EIO, fault_access_at(&t, last + 1, &word, sizeof(word), false));
+	KUNIT_EXPECT_EQ(test, (int)sizeof(word),
+			fault_access_at(&t, last, &word, sizeof(word), true));
+	fault_forbid_writes(&t);
+	word = 6;
+	KUNIT_EXPECT_EQ(test, -EACCES, fault_access_at(&t, last, &word, sizeof(word), true));
+	KUNIT_EXPECT_EQ(test, (int)sizeof(seen),
+			fault_access_at(&t, last, &seen, sizeof(seen), false));
+	KUNIT_EXPECT_EQ(test, 5ull, seen);
+	fault_end(&t);
+}
+
+/*
+ * Neither a debugger nor a new mapping gets at an offered allocation, nor a mapping at one that the
+ * CPU may not map.
+ */
+static void fault_offered(struct kunit *test)
+{
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
+	struct pagoda_bo *hidden = pagoda_rig_bo(t.rig, 1, 0, SUBMIT_VRAM, 0);
+	u64 word = 0;
+
+	KUNIT_EXPECT_EQ(test, 0ul, rig_map(t.rig, hidden, O_RDWR, PROT_READ));
+	fault_place(&t, true);
+	KUNIT_EXPECT_EQ(test, (int)sizeof(word), fault_access(&t, &word));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_offer(t.rig->vidmm, &t.bo, 1, DRM_PAGODA_OFFER_LOW, 0));
+	KUNIT_EXPECT_EQ(test, -ENODATA, fault_access(&t, &word));
+	KUNIT_EXPECT_EQ(test, 0ul, rig_map(t.rig, t.bo, O_RDWR, PROT_READ));
+	pagoda_rig_close(hidden);
+	fault_end(&t);
 }
 
 /*
@@ -306,6 +372,8 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(fault_after_paging),
 	KUNIT_CASE(fault_after_paging_only),
 	KUNIT_CASE(fault_after_importer),
+	KUNIT_CASE(fault_access_bounds),
+	KUNIT_CASE(fault_offered),
 	KUNIT_CASE(fault_access_after_work),
 	KUNIT_CASE(fault_access_is_interrupted),
 	{}

@@ -87,6 +87,23 @@ static void cpu_fills_after_work(struct kunit *test)
 	wait_end(&t);
 }
 
+/* Lost content of system pages is replaced by zeros at once, by the CPU. */
+static void cpu_fills_pages(struct kunit *test)
+{
+	struct wait_test t = wait_begin(test);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(t.bo, false));
+	pagoda_rig_settle(t.rig);
+	KUNIT_ASSERT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, SEED));
+	pagoda_bo_mark_lost(t.bo);
+	KUNIT_EXPECT_EQ(test, 0, dma_buf_begin_cpu_access(t.dma_buf, DMA_TO_DEVICE));
+	KUNIT_EXPECT_FALSE(test, t.bo->content.unclean);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_idle(t.bo));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, t.bo->ttm.resource->mem_type);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(t.rig, t.bo));
+	wait_end(&t);
+}
+
 /* If the zeros are lost, too, the access fails; the next access finds zeros. */
 static void cpu_loses_zeros(struct kunit *test)
 {
@@ -282,6 +299,7 @@ static void import_ends_at_reset(struct kunit *test)
 static struct kunit_case prime_wait_cases[] = {
 	KUNIT_CASE(cpu_moves_after_work),
 	KUNIT_CASE(cpu_fills_after_work),
+	KUNIT_CASE(cpu_fills_pages),
 	KUNIT_CASE(cpu_loses_zeros),
 	KUNIT_CASE(cpu_after_queued_works),
 	KUNIT_CASE(cpu_after_works_with_place),

@@ -161,30 +161,104 @@ static void calls_evict_from_the_list(struct kunit *test)
 	uapi_close(client);
 }
 
+/* Entries of a list that is looked up in three parts: 64, 64 and the rest. */
+#define CALLS_MANY	140u
+
+static struct drm_pagoda_array calls_many(struct uapi_client *client,
+					  const struct drm_pagoda_residency_entry *entries)
+{
+	return (struct drm_pagoda_array) {
+		.array = uapi_put(client, UAPI_MORE, entries, CALLS_MANY * sizeof(*entries)),
+		.count = CALLS_MANY,
+		.stride = sizeof(*entries),
+	};
+}
+
+static long calls_make_many(struct uapi_client *client, u32 queue,
+			    const struct drm_pagoda_residency_entry *entries)
+{
+	struct drm_pagoda_make_resident args = {
+		.entries = calls_many(client, entries),
+		.paging_queue = queue,
+	};
+
+	return uapi_ioctl(client, DRM_IOCTL_PAGODA_MAKE_RESIDENT, &args);
+}
+
+static long calls_evict_many(struct uapi_client *client, u32 queue,
+			     const struct drm_pagoda_residency_entry *entries)
+{
+	struct drm_pagoda_evict args = {
+		.entries = calls_many(client, entries),
+		.paging_queue = queue,
+	};
+
+	return uapi_ioctl(client, DRM_IOCTL_PAGODA_EVICT, &args);
+}
+
+/* Expects that each allocation is @count times on the residency list, and waits for its paging. */
+static void calls_expect_many(struct uapi_client *client,
+			      const struct drm_pagoda_residency_entry *entries, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < CALLS_MANY; i++) {
+		struct drm_pagoda_allocation_wait wait = {
+			.handle = entries[i].handle,
+			.timeout_ns = KTIME_MAX,
+		};
+
+		KUNIT_EXPECT_EQ_MSG(client->test, count, calls_listed(client, entries[i].handle),
+				    "entry %u", i);
+		uapi_must(client, DRM_IOCTL_PAGODA_ALLOCATION_WAIT, &wait);
+	}
+}
+
 /*
- * If a memory allocation fails during EVICT, EVICT fails with -ENOMEM or works all the same. Tries
- * that with each of the allocations.
+ * Expects that MAKE_RESIDENT, with and without a paging queue, refuses a list with the handle
+ * @handle in entry @at, and counts nothing.
  */
-static void calls_evict_without_memory(struct kunit *test)
+static void calls_refuse_many(struct uapi_client *client, u32 queue,
+			      struct drm_pagoda_residency_entry *entries, u32 at, u32 handle,
+			      long want)
+{
+	u32 good = entries[at].handle;
+
+	entries[at].handle = handle;
+	KUNIT_EXPECT_EQ_MSG(client->test, want, calls_make_many(client, queue, entries),
+			    "entry %u", at);
+	KUNIT_EXPECT_EQ_MSG(client->test, want, calls_make_many(client, 0, entries), "entry %u",
+			    at);
+	entries[at].handle = good;
+	calls_expect_many(client, entries, 2);
+}
+
+/*
+ * A long list is counted, or refused, as a whole, also if all of its allocations but one, in any
+ * part of the list, are where they are to be already.
+ */
+static void calls_long_list(struct kunit *test)
 {
 	struct uapi_client *client = uapi_open(test);
-	u32 handle = uapi_allocate(client, UAPI_APERTURE), nth = 0, failed = 0;
-	struct drm_pagoda_evict args;
-	bool reached;
-	long ret;
+	struct drm_pagoda_residency_entry *entries = test_calloc(test, CALLS_MANY,
+								 sizeof(*entries));
+	u32 queue = calls_paging_queue(client), i;
 
-	uapi_fail_begin(client);
-	do {
-		args = (struct drm_pagoda_evict) { .entries = calls_list(client, handle) };
-		client->fail_nth = ++nth;
-		ret = uapi_ioctl(client, DRM_IOCTL_PAGODA_EVICT, &args);
-		reached = !client->fail_nth;
-		client->fail_nth = 0;
-		KUNIT_EXPECT_TRUE_MSG(test, !ret || ret == -ENOMEM, "%ld, allocation %u", ret, nth);
-		failed += ret == -ENOMEM;
-	} while (reached);
-	uapi_fail_end(client);
-	KUNIT_EXPECT_GT(test, failed, 0);
+	for (i = 0; i < CALLS_MANY; i++)
+		entries[i].handle = uapi_allocate(client, UAPI_ANYWHERE);
+	KUNIT_ASSERT_EQ(test, 0, calls_make_many(client, queue, entries));
+	calls_expect_many(client, entries, 1);
+	KUNIT_ASSERT_EQ(test, 0, calls_make_many(client, queue, entries));
+	calls_expect_many(client, entries, 2);
+	for (i = 0; i < CALLS_MANY; i += 69) {
+		calls_refuse_many(client, queue, entries, i, ~0u, -ENOENT);
+		calls_refuse_many(client, queue, entries, i, entries[i + 1].handle, -EINVAL);
+	}
+	for (i = 2; i; i--) {
+		KUNIT_EXPECT_EQ(test, 0, calls_evict_many(client, queue, entries));
+		calls_expect_many(client, entries, i - 1);
+	}
+	KUNIT_EXPECT_EQ(test, -ENOENT, calls_evict_many(client, queue, entries));
 	uapi_close(client);
 }
 
@@ -398,7 +472,7 @@ static struct kunit_case calls_cases[] = {
 	KUNIT_CASE(calls_create),
 	KUNIT_CASE(calls_make_resident_flags),
 	KUNIT_CASE(calls_evict_from_the_list),
-	KUNIT_CASE(calls_evict_without_memory),
+	KUNIT_CASE(calls_long_list),
 	KUNIT_CASE(calls_query_residency),
 	KUNIT_CASE(calls_track_writes),
 	KUNIT_CASE(calls_fence_destroy),

@@ -525,85 +525,6 @@ static void client_cancels_a_bind(struct kunit *test)
 }
 
 /*
- * Calls an ioctl with each of its memory allocations failing in turn, and at last with none.
- * Expects the result -ENOMEM or, if the ioctl can do without the allocation and at last, @want. If
- * the ioctl succeeds, calls @undo with its arguments. Returns how often the result was -ENOMEM.
- */
-static u32 client_starve(struct uapi_client *client, unsigned int cmd, const void *args, long want,
-			 void (*undo)(struct uapi_client *client, const void *args))
-{
-	u64 copy[UAPI_MAX_ARGS / sizeof(u64)];
-	u32 nth = 0, failed = 0;
-	bool reached;
-	long ret;
-
-	uapi_fail_begin(client);
-	do {
-		memcpy(copy, args, _IOC_SIZE(cmd));
-		client->fail_nth = ++nth;
-		ret = uapi_ioctl(client, cmd, copy);
-		reached = !client->fail_nth;
-		client->fail_nth = 0;
-		if (ret != want)
-			KUNIT_EXPECT_EQ_MSG(client->test, -ENOMEM, ret, "allocation %u", nth);
-		if (!ret && undo)
-			undo(client, copy);
-		failed += ret == -ENOMEM;
-	} while (reached);
-	uapi_fail_end(client);
-	KUNIT_EXPECT_EQ(client->test, want, ret);
-	return failed;
-}
-
-static void client_destroy_vm(struct uapi_client *client, const void *args)
-{
-	const struct drm_pagoda_vm_create *vm = args;
-	struct drm_pagoda_vm_destroy destroy = { .vm = vm->vm };
-
-	uapi_must(client, DRM_IOCTL_PAGODA_VM_DESTROY, &destroy);
-}
-
-/* Without memory no VM is made. */
-static void client_makes_no_vm(struct kunit *test)
-{
-	struct uapi_client *client = uapi_open(test);
-	const struct drm_pagoda_vm_create vm = {};
-
-	KUNIT_EXPECT_GT(test, client_starve(client, DRM_IOCTL_PAGODA_VM_CREATE, &vm, 0,
-					    client_destroy_vm), 0);
-	uapi_close(client);
-}
-
-/*
- * An array that maps a page with two unique driver protections is refused (C142), also if there is
- * no memory for the comparison of the mappings.
- */
-static void client_compares_without_memory(struct kunit *test)
-{
-	struct uapi_client *client = uapi_open(test);
-	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
-	struct drm_pagoda_bind_entry entries[2];
-	struct drm_pagoda_vm_bind args = {
-		.entries = { .count = ARRAY_SIZE(entries), .stride = sizeof(*entries) },
-		.vm = gpu->vm,
-	};
-	u32 handle = uapi_allocate(client, UAPI_ANYWHERE), i;
-
-	for (i = 0; i < ARRAY_SIZE(entries); i++)
-		entries[i] = (struct drm_pagoda_bind_entry) {
-			.type = DRM_PAGODA_BIND_MAP,
-			.handle = handle,
-			.address = gpu->address + (i + 2) * PAGE_SIZE,
-			.size = PAGE_SIZE,
-			.driver_protection = PAGODA_PROTECTION_UNIQUE | (i + 1),
-		};
-	args.entries.array = uapi_put(client, UAPI_ENTRIES, entries, sizeof(entries));
-	KUNIT_EXPECT_GT(test, client_starve(client, DRM_IOCTL_PAGODA_VM_BIND, &args, -EINVAL,
-					    NULL), 0);
-	uapi_close(client);
-}
-
-/*
  * When the driver is unbound from the device, ioctls on an open file fail with -ENODEV, and the
  * driver isn't told of the machine's sleep any more; when the driver is bound again, the device
  * works for new clients.
@@ -644,8 +565,6 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(client_leaves_nothing),
 	KUNIT_CASE(client_leaves_a_job),
 	KUNIT_CASE(client_cancels_a_bind),
-	KUNIT_CASE(client_makes_no_vm),
-	KUNIT_CASE(client_compares_without_memory),
 	KUNIT_CASE(client_outlives_the_driver),
 	{}
 };

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Files in debugfs: inject, the software GPU's rules of misbehaviour; and the device's folder:
- * modes, recording and journal_raw, segments, lru and usage, busy; and all while the device is
- * removed.
+ * modes, recording and journal_raw, segments, lru and usage, busy, trim, reset, words of others; and
+ * all while the device is removed.
  */
 #include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include "../drivers/vgpu/vgpu.h"
+#include "core/device.h"
+#include "core/life.h"
 #include "rig/command.h"
 #include "uapi/args.h"
 #include "vidmm/bo/bo.h"
@@ -384,6 +386,73 @@ static void files_busy(struct kunit *test)
 	uapi_close(client);
 }
 
+/* Other files of the device's folder have these words, after a job. */
+static void files_shown(struct kunit *test)
+{
+	static const struct {
+		const char *name, *words;
+	} files[] = {
+		{ "queue", "\nresets: " }, { "engines", "\tjobs: " }, { "resets", "resets: " },
+		{ "promotion", "\ntokens: " }, { "journal", " seqno " }, { "buffers", "seqno " },
+	};
+	struct uapi_client *client = uapi_open(test);
+	char *text = test_zalloc(test, PAGE_SIZE);
+	u32 i;
+
+	files_job(uapi_gpu(client, UAPI_ANYWHERE), 1);
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		memset(text, 0, PAGE_SIZE);
+		KUNIT_EXPECT_GT_MSG(test,
+				    uapi_read(client, true, files[i].name, text, PAGE_SIZE - 1),
+				    0, "%s", files[i].name);
+		KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, files[i].words), "%s: %s",
+					  files[i].name, text);
+	}
+	uapi_close(client);
+}
+
+/* Returns how many bytes the file trim says that were evicted. */
+static u64 files_trimmed(struct uapi_client *client)
+{
+	char text[32] = {};
+	u64 bytes = 0;
+
+	KUNIT_EXPECT_GT(client->test, uapi_read(client, true, "trim", text, sizeof(text) - 1), 0);
+	KUNIT_EXPECT_EQ(client->test, 0, kstrtou64(text, 10, &bytes));
+	return bytes;
+}
+
+/* A number written to trim has as many bytes leave VRAM; a read tells how many did. */
+static void files_trim(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	u64 before;
+
+	uapi_make_resident(client, uapi_allocate(client, UAPI_VRAM));
+	before = files_trimmed(client);
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, true, "trim", "all"));
+	KUNIT_EXPECT_EQ(test, before, files_trimmed(client));
+	KUNIT_EXPECT_EQ(test, 1, uapi_write(client, true, "trim", "1"));
+	KUNIT_EXPECT_GE(test, files_trimmed(client), before + PAGE_SIZE);
+	uapi_close(client);
+}
+
+/* Only a boolean that is true, written to the file reset, resets the device. */
+static void files_reset(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(uapi_drm(client))->vidmm;
+	u64 before = pagoda_reset_count(vidmm);
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, true, "reset", "0"));
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, true, "reset", "maybe"));
+	KUNIT_EXPECT_EQ(test, before, pagoda_reset_count(vidmm));
+	KUNIT_EXPECT_EQ(test, 1, uapi_write(client, true, "reset", "1"));
+	KUNIT_EXPECT_EQ(test, before + 1, pagoda_reset_count(vidmm));
+	files_job(uapi_gpu(client, UAPI_ANYWHERE), 1);
+	uapi_close(client);
+}
+
 static void files_plug(void *drm)
 {
 	WRITE_ONCE(((struct drm_device *)drm)->unplugged, false);
@@ -432,6 +501,9 @@ static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_memory),
 	KUNIT_CASE(files_usage),
 	KUNIT_CASE(files_busy),
+	KUNIT_CASE(files_shown),
+	KUNIT_CASE(files_trim),
+	KUNIT_CASE(files_reset),
 	KUNIT_CASE(files_of_removed_device),
 	{}
 };

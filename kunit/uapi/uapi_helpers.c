@@ -345,6 +345,32 @@ void uapi_fail_nth(u32 *nth)
 #endif
 }
 
+u32 uapi_starve(struct uapi_client *client, unsigned int cmd, const void *args, long want,
+		void (*undo)(struct uapi_client *client, const void *args))
+{
+	u64 copy[UAPI_MAX_ARGS / sizeof(u64)];
+	u32 nth = 0, failed = 0;
+	bool reached;
+	long ret;
+
+	uapi_fail_begin(client);
+	do {
+		memcpy(copy, args, _IOC_SIZE(cmd));
+		client->fail_nth = ++nth;
+		ret = uapi_ioctl(client, cmd, copy);
+		reached = !client->fail_nth;
+		client->fail_nth = 0;
+		if (ret != want)
+			KUNIT_EXPECT_EQ_MSG(client->test, -ENOMEM, ret, "allocation %u", nth);
+		if (!ret && undo)
+			undo(client, copy);
+		failed += ret == -ENOMEM;
+	} while (reached);
+	uapi_fail_end(client);
+	KUNIT_EXPECT_EQ(client->test, want, ret);
+	return failed;
+}
+
 /* ---- debugfs ---------------------------------------------------------------------------- */
 
 static void uapi_unmount(void *mount)

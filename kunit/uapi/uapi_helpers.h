@@ -142,6 +142,13 @@ void uapi_fail_end(struct uapi_client *client);
  * from now on; 0 = none. Does nothing on a kernel without fault injection.
  */
 void uapi_fail_nth(u32 *nth);
+/*
+ * Calls an ioctl with each of its memory allocations failing in turn, and at last with none.
+ * Expects the result -ENOMEM or, if the ioctl can do without the allocation and at last, @want. If
+ * the ioctl succeeds, calls @undo with its arguments. Returns how often the result was -ENOMEM.
+ */
+u32 uapi_starve(struct uapi_client *client, unsigned int cmd, const void *args, long want,
+		void (*undo)(struct uapi_client *client, const void *args));
 
 /*
  * Opens a file of debugfs: @name is a name in the DRM device's folder if @of_device, else a path in

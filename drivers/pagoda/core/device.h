@@ -74,6 +74,7 @@ static inline struct pagoda_device *pagoda_device_of_drm(struct drm_device *drm)
 	return container_of(drm, struct pagoda_device, drm);
 }
 
+/* Set, by the user, before a device is probed. */
 extern struct pagoda_options pagoda_options;
 
 #endif
