@@ -262,10 +262,10 @@ static void params_misconfigure(struct kunit *test)
 							  &features));
 	KUNIT_EXPECT_EQ(test, BIT_ULL(VIRTIO_F_VERSION_1) | BIT_ULL(1), features);
 	/* A pair has 63 characters at most. */
-	snprintf(pair, sizeof(pair), "vram_size:%053u", 4096);
+	snprintf(pair, sizeof(pair), "vram_size:0x%051x", 4096);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vgpu_misconfigure(pair, &config, &features));
 	KUNIT_EXPECT_EQ(test, 4096, le64_to_cpu(config.vram_size));
-	snprintf(pair, sizeof(pair), "vram_size:%054u", 4096);
+	snprintf(pair, sizeof(pair), "vram_size:0x%052x", 4096);
 	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_vgpu_misconfigure(pair, &config, &features));
 	for (i = 0; i < ARRAY_SIZE(wrong); i++)
 		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,

@@ -110,7 +110,7 @@ static void refuse_handles(struct kunit *test)
 	struct uapi_client *client = uapi_open(test);
 	struct drm_pagoda_allocation_create hidden = {
 		.size = PAGE_SIZE,
-		.supported = UAPI_ANYWHERE,
+		.supported = UAPI_VRAM,
 	};
 	struct drm_pagoda_allocation_mmap_offset offset = {
 		.handle = uapi_allocate(client, UAPI_ANYWHERE),
