@@ -588,7 +588,7 @@ static void policy_late(struct kunit *test)
 	when = few->policy.clock;
 	few_use(few, 2, 2);
 	pagoda_policy_use_late(&few->policy, &few->items[0].base, when);
-	KUNIT_EXPECT_FALSE(test, few->items[0].base.nr_intervals);
+	KUNIT_EXPECT_EQ(test, few->items[0].base.intervals[0], PAGODA_POLICY_NO_INTERVAL);
 	KUNIT_EXPECT_EQ(test, few->items[0].base.last, when);
 	KUNIT_EXPECT_EQ(test, few->policy.clock, when + 2);
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);

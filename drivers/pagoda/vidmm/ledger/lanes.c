@@ -66,7 +66,12 @@ u32 pagoda_policy_level(const struct pagoda_policy_item *item)
 static struct pagoda_policy_lane **lane_row(struct pagoda_policy *policy,
 					    const struct pagoda_policy_lane *lane)
 {
-	return &policy->levels[lane->level].rows[lane->side][lane->class];
+	return &policy->levels[lane->level].rows[lane->row];
+}
+
+static u64 *lane_word(struct pagoda_policy *policy, const struct pagoda_policy_lane *lane)
+{
+	return &policy->levels[lane->level].filled[lane->row / 64];
 }
 
 /*
@@ -85,7 +90,7 @@ static void lane_show(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 	}
 	INIT_LIST_HEAD(&lane->order);
 	*row = lane;
-	policy->levels[lane->level].filled[lane->side] |= BIT(lane->class);
+	*lane_word(policy, lane) |= BIT_ULL(lane->row % 64);
 	policy->filled |= BIT_ULL(lane->level);
 }
 
@@ -93,7 +98,7 @@ static void lane_hide(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 {
 	struct pagoda_policy_level *level = &policy->levels[lane->level];
 	struct pagoda_policy_lane **row = lane_row(policy, lane);
-	u32 side;
+	u32 i;
 
 	if (!list_empty(&lane->order)) {
 		if (*row == lane)
@@ -102,46 +107,49 @@ static void lane_hide(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 		return;
 	}
 	*row = NULL;
-	level->filled[lane->side] &= ~BIT(lane->class);
-	for (side = 0; side < PAGODA_POLICY_SIDES; side++)
-		if (level->filled[side])
+	*lane_word(policy, lane) &= ~BIT_ULL(lane->row % 64);
+	for (i = 0; i < PAGODA_POLICY_WORDS; i++)
+		if (level->filled[i])
 			return;
 	policy->filled &= ~BIT_ULL(lane->level);
 }
 
-static struct list_head *lane_bucket(struct pagoda_policy_group *group, u32 class)
+/* Returns the number of the row for an item of @class; the item's side is as policy.h says. */
+static u32 row_of(const struct pagoda_policy_item *item, u32 class)
 {
-	return &group->lanes[class % PAGODA_POLICY_BUCKETS];
+	return class * PAGODA_POLICY_SIDES + (!item->visible << 1 | !item->clean);
 }
 
-static struct pagoda_policy_lane *lane_find(struct pagoda_policy_group *group,
-					    const struct pagoda_policy_item *item, u32 class)
+static struct list_head *lane_bucket(struct pagoda_policy_group *group, u32 row)
+{
+	return &group->lanes[row / PAGODA_POLICY_SIDES % PAGODA_POLICY_BUCKETS];
+}
+
+static struct pagoda_policy_lane *lane_find(struct pagoda_policy_group *group, u32 rank, u32 row)
 {
 	struct pagoda_policy_lane *lane;
 
-	list_for_each_entry(lane, lane_bucket(group, class), of_group)
-		if (lane->rank == item->rank && lane->side == pagoda_policy_side(item) &&
-		    lane->class == class)
+	list_for_each_entry(lane, lane_bucket(group, row), of_group)
+		if (lane->row == row && lane->rank == rank)
 			return lane;
 	return NULL;
 }
 
 /*
- * Adds a spare lane, @lane, to its group as the lane for items of @class with the rank and side of
- * @item. The lane is empty, and in no row before it has a candidate. If the lane is the only one of
- * the group, the group is added to the groups of its owner, if any.
+ * Adds a spare lane, @lane, to its group as the lane for items of @rank in row @row. The lane is
+ * empty, and in no row before it has a candidate. If the lane is the only one of the group, the
+ * group is added to the groups of its owner, if any.
  */
-static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *lane,
-		       const struct pagoda_policy_item *item, u32 class)
+static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *lane, u32 rank,
+		       u32 row)
 {
 	struct pagoda_policy_group *group = lane->group;
 	struct pagoda_policy_owner *owner = group->owner;
 
 	INIT_LIST_HEAD(&lane->items);
-	lane->rank = item->rank;
-	lane->side = pagoda_policy_side(item);
-	lane->class = class;
-	list_add(&lane->of_group, lane_bucket(group, class));
+	lane->rank = rank;
+	lane->row = row;
+	list_add(&lane->of_group, lane_bucket(group, row));
 	if (group->nr_lanes++ || !owner)
 		return;
 	if (list_empty(&owner->groups))
@@ -186,21 +194,22 @@ static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagod
 	if (item->queued)
 		return (s64)(pagoda_policy_queued_next(item) -
 			     pagoda_policy_queued_next(lane_first(lane))) < 0;
-	return policy->clock - item->last > policy->clock - lane_first(lane)->last;
+	return item->last != policy->clock &&
+	       policy->clock - item->last > policy->clock - lane_first(lane)->last;
 }
 
 /*
- * Makes an item, which is a member of no lane, a member of the lane of its group for @class and the
- * item's rank and side. If the group has no such lane, the item's spare lane becomes that lane.
+ * Makes an item, which is a member of no lane, a member of the lane of its group for row @row and
+ * the item's rank. If the group has no such lane, the item's spare lane becomes that lane.
  */
-static void lane_join(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
+static void lane_join(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 row)
 {
 	struct pagoda_policy_lane *spare = item->lane;
-	struct pagoda_policy_lane *lane = lane_find(spare->group, item, class);
+	struct pagoda_policy_lane *lane = lane_find(spare->group, item->rank, row);
 
 	item->member = true;
 	if (!lane) {
-		lane_begin(policy, spare, item, class);
+		lane_begin(policy, spare, item->rank, row);
 		return;
 	}
 	spare->spare = lane->spare;
@@ -223,13 +232,6 @@ void pagoda_lanes_part(struct pagoda_policy_item *item)
 	lane->spare = spare->spare;
 	spare->spare = NULL;
 	item->lane = spare;
-}
-
-static bool lane_is_for(const struct pagoda_policy_lane *lane,
-			const struct pagoda_policy_item *item, u32 class)
-{
-	return lane->class == class && lane->rank == item->rank &&
-	       lane->side == pagoda_policy_side(item);
 }
 
 /*
@@ -263,10 +265,11 @@ static void lane_move(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
 {
 	struct pagoda_policy_lane *lane = item->lane;
+	u32 row = row_of(item, class);
 
-	if (!item->member || !lane_is_for(lane, item, class)) {
+	if (!item->member || lane->row != row || lane->rank != item->rank) {
 		pagoda_lanes_part(item);
-		lane_join(policy, item, class);
+		lane_join(policy, item, row);
 		lane = item->lane;
 	}
 	if (list_empty(&lane->items)) {

@@ -18,7 +18,7 @@
 #include "lanes.h"
 #include "policy.h"
 
-static_assert(PAGODA_POLICY_CLASSES <= 32, "a class is a bit of pagoda_policy_level.filled");
+static_assert(PAGODA_POLICY_ROWS % 64 == 0, "a row is a bit of pagoda_policy_level.filled");
 static_assert(PAGODA_POLICY_LEVELS <= 64, "a level is a bit of pagoda_policy.filled");
 static_assert(sizeof(struct pagoda_policy) <= 40 * 1024, "the rows stay in a processor's cache");
 static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads two cache lines");
@@ -62,8 +62,8 @@ static bool interval_alternates(const struct pagoda_policy_item *item)
 {
 	const u32 *i = item->intervals;
 
-	return item->nr_intervals == PAGODA_POLICY_HISTORY && !interval_is_same(i[0], i[1]) &&
-	       interval_is_same(i[0], i[2]) && interval_is_same(i[1], i[3]);
+	return !interval_is_same(i[0], i[1]) && interval_is_same(i[0], i[2]) &&
+	       interval_is_same(i[1], i[3]) && i[3] != PAGODA_POLICY_NO_INTERVAL;
 }
 
 /*
@@ -72,11 +72,7 @@ static bool interval_alternates(const struct pagoda_policy_item *item)
  */
 static u32 interval_shortest(const struct pagoda_policy_item *item)
 {
-	u32 n, shortest = item->intervals[0];
-
-	for (n = 1; n < min_t(u32, item->nr_intervals, PAGODA_POLICY_HISTORY - 1); n++)
-		shortest = min(shortest, item->intervals[n]);
-	return shortest;
+	return min3(item->intervals[0], item->intervals[1], item->intervals[2]);
 }
 
 /* Returns the predicted interval in pages of an item that has an entry in @intervals. */
@@ -253,7 +249,9 @@ void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *
 		.lane = lane,
 		.pages = min_t(u64, pages, U32_MAX),
 		.last = policy->clock,
+		.unwritten = PAGODA_POLICY_HISTORY,
 	};
+	memset32(item->intervals, PAGODA_POLICY_NO_INTERVAL, PAGODA_POLICY_HISTORY);
 	item->home_rank = policy_rank(DRM_PAGODA_RESIDENCY_NORMAL);
 	item->rank = item->home_rank;
 	INIT_LIST_HEAD(&item->order);
@@ -289,10 +287,31 @@ static void policy_remember(struct pagoda_policy_item *item, u64 interval)
 
 	for (n = PAGODA_POLICY_HISTORY - 1; n; n--)
 		item->intervals[n] = item->intervals[n - 1];
-	item->intervals[0] = min_t(u64, interval, U32_MAX);
-	if (item->nr_intervals < PAGODA_POLICY_HISTORY)
-		item->nr_intervals++;
+	item->intervals[0] = min_t(u64, interval, PAGODA_POLICY_NO_INTERVAL - 1);
 	item->interval = policy_predict(item);
+}
+
+/* Another interval between uses begins: notes whether the item was written in the last one. */
+static void policy_remember_write(struct pagoda_policy_item *item)
+{
+	u8 writes = (item->writes << 1 | item->written) & (BIT(PAGODA_POLICY_HISTORY) - 1);
+
+	item->written = false;
+	if (writes == item->writes)
+		return;
+	item->writes = writes;
+	item->unwritten = PAGODA_POLICY_HISTORY - hweight8(writes);
+}
+
+/* An item in VRAM was last used when the clock was @when, and becomes a candidate. */
+static void policy_used(struct pagoda_policy *policy, struct pagoda_policy_item *item, u64 when)
+{
+	policy_unlink(policy, item);
+	judge_use(policy, item);
+	item->picked = false;
+	item->used = true;
+	item->last = when;
+	policy_link(policy, item);
 }
 
 /*
@@ -301,17 +320,11 @@ static void policy_remember(struct pagoda_policy_item *item, u64 interval)
  */
 void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
-	policy_unlink(policy, item);
-	item->picked = false;
 	policy->clock += item->pages;
-	judge_use(policy, item);
-	item->writes = item->writes << 1 | item->written;
-	item->written = false;
+	policy_remember_write(item);
 	if (item->used)
 		policy_remember(item, policy->clock - item->last);
-	item->used = true;
-	item->last = policy->clock;
-	policy_link(policy, item);
+	policy_used(policy, item, policy->clock);
 }
 
 /*
@@ -321,12 +334,7 @@ void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *
 void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			    u64 when)
 {
-	policy_unlink(policy, item);
-	item->picked = false;
-	judge_use(policy, item);
-	item->used = true;
-	item->last = when;
-	policy_link(policy, item);
+	policy_used(policy, item, when);
 }
 
 /*

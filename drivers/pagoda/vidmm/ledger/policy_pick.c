@@ -45,6 +45,7 @@
  * of two only those are looked at that were used most recently or least recently.
  */
 #include <linux/bitops.h>
+#include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include "lanes.h"
@@ -58,18 +59,20 @@
 #define LOOKED_AT	2
 #define LANES		4
 
-/* Number of low bits of &policy_choice.key that don't tell the distance. */
-#define KEY_BITS	3
+/* Bits of &pagoda_policy_level.filled that are those of rows of items that the CPU can see. */
+#define VISIBLE		0x3333333333333333ull
 
 /*
- * struct policy_choice - best victim found so far; @key: policy_step() of @distance, then, in the
- * low bits, a bit each for idle, clean and not visible; the highest key is the best. Of an offered
- * item, @key is 1 if the item is idle, and @distance the number of offers since the item's
+ * struct policy_choice - best victim found so far, or a candidate to be compared with that; @about:
+ * policy_round() of @distance; @merits: a bit each for idle, clean and not visible. The highest
+ * @about is the best, then the highest @merits, then the highest @distance. Of an offered item,
+ * @merits is 1 if the item is idle, and @distance the number of offers since the item's
  */
 struct policy_choice {
 	struct pagoda_policy_item *item;
-	u32 key;
+	u64 about;
 	u64 distance;
+	u32 merits;
 };
 
 /*
@@ -83,15 +86,15 @@ static bool queued_soon(const struct pagoda_policy *policy, const struct pagoda_
 
 /*
  * Returns by how many pages the clock is expected to advance until the jobs are executed that were
- * queued for an item's group (&pagoda_policy_group.horizon); 0 if no job is queued.
+ * queued for the group of a lane (&pagoda_policy_group.horizon); 0 if no job is queued.
  */
-static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_policy_item *item)
+static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_policy_lane *lane)
 {
 	u64 horizon;
 
 	if (!policy->expected)
 		return 0;
-	horizon = item->lane->group->horizon;
+	horizon = lane->group->horizon;
 	return horizon - min(horizon, policy->clock);
 }
 
@@ -101,11 +104,9 @@ static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_
  */
 static u64 policy_weigh(const struct pagoda_policy_item *item, u64 distance, u64 interval)
 {
-	u32 unwritten = PAGODA_POLICY_HISTORY - hweight8(item->writes);
-
 	if (item->clean)
 		return distance + interval;
-	return distance + interval * unwritten / (2 * PAGODA_POLICY_HISTORY);
+	return distance + interval * item->unwritten / (2 * PAGODA_POLICY_HISTORY);
 }
 
 /* Returns how many pages @distance counts as if it isn't known whether the item is used again. */
@@ -141,7 +142,7 @@ bool pagoda_policy_is_later(const struct pagoda_policy *policy,
 		return true;
 	if (item->queued)
 		return pagoda_policy_queued_next(item) > when;
-	queue = queue_length(policy, item);
+	queue = queue_length(policy, item->lane);
 	age = policy->clock + queue - item->last;
 	if (policy->distrusts || !interval || policy_is_overdue(item, age))
 		return policy->clock + queue + age >= when;
@@ -151,14 +152,14 @@ bool pagoda_policy_is_later(const struct pagoda_policy *policy,
 /*
  * Returns how many pages an item's next use counts as being away, weighed by what an eviction
  * costs. If the next use isn't known, it comes after the queued jobs of the item's group: to the
- * length of that queue is added what is left then of the predicted interval; or twice the age
- * (pages since the last use) that the item has then, if there is no prediction or the use is
+ * length of that queue, @queue, is added what is left then of the predicted interval; or twice the
+ * age (pages since the last use) that the item has then, if there is no prediction or the use is
  * overdue. If predictions are distrusted, that age is added once, and the sum isn't weighed.
  */
 static u64 policy_distance(const struct pagoda_policy *policy,
-			   const struct pagoda_policy_item *item)
+			   const struct pagoda_policy_item *item, u64 queue)
 {
-	u64 interval, queue, age;
+	u64 interval, age;
 
 	if (queued_soon(policy, item)) {
 		u64 next = pagoda_policy_queued_next(item);
@@ -166,7 +167,6 @@ static u64 policy_distance(const struct pagoda_policy *policy,
 		return policy_weigh(item, next - min(next, policy->clock),
 				    next - min(next, item->last));
 	}
-	queue = queue_length(policy, item);
 	age = policy->clock + queue - item->last;
 	if (policy->distrusts)
 		return queue + age;
@@ -176,13 +176,13 @@ static u64 policy_distance(const struct pagoda_policy *policy,
 	return policy_weigh(item, queue + interval - min(age, interval), queue + interval);
 }
 
-/* Returns a logarithm of @distance; differs for distances that differ by over an eighth. */
-static u32 policy_step(u64 distance)
+/* Returns @distance rounded down, so that distances that differ by over an eighth still differ. */
+static u64 policy_round(u64 distance)
 {
 	const int bits = PAGODA_POLICY_SAME_SHIFT + 1;
 	u32 shift = max(fls64(distance), bits) - bits;
 
-	return (shift << PAGODA_POLICY_SAME_SHIFT) + (distance >> shift);
+	return distance >> shift << shift;
 }
 
 static bool policy_is_idle(const struct pagoda_policy *policy, struct pagoda_policy_item *item)
@@ -201,39 +201,50 @@ static bool policy_consider_offered(const struct pagoda_policy *policy,
 	u64 distance = policy->offers - item->offered;
 	bool sooner = !best->item || distance > best->distance;
 
-	if (best->item && best->key && !sooner)
+	if (best->item && best->merits && !sooner)
 		return false;
 	if (policy_is_idle(policy, item)) {
-		*best = (struct policy_choice){ item, 1, distance };
+		*best = (struct policy_choice){ item, .distance = distance, .merits = 1 };
 		return false;
 	}
-	if (!best->item || (!best->key && sooner))
-		*best = (struct policy_choice){ item, 0, distance };
+	if (!best->item || (!best->merits && sooner))
+		*best = (struct policy_choice){ item, .distance = distance };
 	return true;
 }
 
+static bool policy_is_better(const struct policy_choice *a, const struct policy_choice *b)
+{
+	if (!b->item || a->about != b->about)
+		return !b->item || a->about > b->about;
+	return a->merits != b->merits ? a->merits > b->merits : a->distance > b->distance;
+}
+
 /*
- * Makes a candidate @best if it is the better victim. Returns true if the candidate was found busy;
- * false if it is idle, or if is_busy(), which is expensive, wasn't called: it doesn't matter for an
- * item whose distance is below that of @best.
+ * Makes a candidate @best if it is the better victim; @queue is queue_length(). Returns true if the
+ * candidate was found busy; false if it is idle, or if is_busy(), which is expensive, wasn't
+ * called: it doesn't matter for an item whose distance is below that of @best.
  */
 static bool policy_consider(const struct pagoda_policy *policy, struct policy_choice *best,
-			    struct pagoda_policy_item *item)
+			    struct pagoda_policy_item *item, u64 queue)
 {
-	bool idle, hidden = !item->visible;
+	struct policy_choice choice;
 	u64 distance;
-	u32 key;
+	bool idle;
 
 	if (pagoda_policy_is_offered(item))
 		return policy_consider_offered(policy, best, item);
-	distance = policy_distance(policy, item);
-	key = policy_step(distance) << KEY_BITS;
-	if (key < best->key >> KEY_BITS << KEY_BITS)
+	distance = policy_distance(policy, item, queue);
+	if (distance < best->about)
 		return false;
 	idle = policy_is_idle(policy, item);
-	key |= idle << 2 | item->clean << 1 | hidden;
-	if (!best->item || key > best->key || (key == best->key && distance > best->distance))
-		*best = (struct policy_choice){ item, key, distance };
+	choice = (struct policy_choice){
+		.item = item,
+		.about = policy_round(distance),
+		.distance = distance,
+		.merits = idle << 2 | item->clean << 1 | !item->visible,
+	};
+	if (policy_is_better(&choice, best))
+		*best = choice;
 	return !idle;
 }
 
@@ -245,6 +256,11 @@ static struct pagoda_policy_item *policy_item(struct list_head *order)
 static struct pagoda_policy_item *policy_first(const struct pagoda_policy_lane *lane)
 {
 	return policy_item(lane->items.next);
+}
+
+static u32 lane_class(const struct pagoda_policy_lane *lane)
+{
+	return lane->row / PAGODA_POLICY_SIDES;
 }
 
 static bool policy_is_aside(const struct pagoda_policy_aside *aside,
@@ -269,13 +285,13 @@ static bool policy_lane_matters(const struct pagoda_policy *policy,
 				const struct pagoda_policy_lane *lane,
 				const struct pagoda_policy_item *first, u64 age, u64 queue)
 {
-	u64 most = BIT_ULL(lane->class - PAGODA_POLICY_PREDICTED) << policy->unit;
+	u64 most = BIT_ULL(lane_class(lane) - PAGODA_POLICY_PREDICTED) << policy->unit;
 
-	if (lane->class == PAGODA_POLICY_CLASSES - 1 || age > most / 2)
+	if (lane_class(lane) == PAGODA_POLICY_CLASSES - 1 || age > most / 2)
 		return true;
 	most += queue;
 	most += first->clean ? most : most / 2;
-	return policy_step(most) >= best->key >> KEY_BITS;
+	return most >= best->about;
 }
 
 /* Ends of a lane, as bits. */
@@ -283,7 +299,7 @@ static bool policy_lane_matters(const struct pagoda_policy *policy,
 #define END_LAST	2u
 
 /*
- * Returns at which ends of a lane there may be a better victim than @best:
+ * Returns at which ends of a lane there may be a better victim than @best; @queue is queue_length():
  *
  *	last	if queued jobs list the candidates: the next use of the last one is latest
  *	both	else, if they are offered, predictions are distrusted, or the lane isn't sorted
@@ -292,18 +308,17 @@ static bool policy_lane_matters(const struct pagoda_policy *policy,
  *	last	else, if policy_lane_matters(); if not, at neither end
  */
 static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct policy_choice *best,
-			    const struct pagoda_policy_lane *lane)
+			    const struct pagoda_policy_lane *lane, u64 queue)
 {
 	const struct pagoda_policy_item *first = policy_first(lane);
-	u64 queue, age;
+	u64 age;
 
-	if (lane->class < PAGODA_POLICY_PREDICTED)
+	if (lane_class(lane) < PAGODA_POLICY_PREDICTED)
 		return END_LAST;
 	if (pagoda_policy_is_offered(first) || policy->distrusts || !lane->sorted)
 		return END_FIRST | END_LAST;
-	if (lane->class == PAGODA_POLICY_PREDICTED)
+	if (lane_class(lane) == PAGODA_POLICY_PREDICTED)
 		return END_FIRST;
-	queue = queue_length(policy, first);
 	age = policy->clock + queue - first->last;
 	if (policy_is_overdue(first, age))
 		return END_FIRST | END_LAST;
@@ -311,23 +326,55 @@ static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct pol
 }
 
 /*
- * Compares the only candidate of a lane, or those at the ends that policy_lane_ends() tells, with
- * the best victim so far; if the candidate at an end is busy, also the one next to it.
+ * Compares the candidate at one end of a lane with the best victim so far, the first or the @last
+ * candidate; if that candidate is busy, also the one next to it.
  */
+static void policy_consider_end(const struct pagoda_policy *policy, struct policy_choice *best,
+				struct list_head *items, u64 queue, bool last)
+{
+	struct list_head *at = last ? items->prev : items->next;
+	u32 n;
+
+	for (n = 0; n < LOOKED_AT && at != items; n++, at = last ? at->prev : at->next)
+		if (!policy_consider(policy, best, policy_item(at), queue))
+			break;
+}
+
+/* Considers the only candidate of a lane, or those at the ends that policy_lane_ends() tells. */
 static void policy_consider_lane(const struct pagoda_policy *policy, struct policy_choice *best,
 				 struct pagoda_policy_lane *lane)
 {
-	struct list_head *items = &lane->items, *at;
-	u32 n, ends = items->next == items->prev ? END_FIRST : policy_lane_ends(policy, best, lane);
+	struct list_head *items = &lane->items;
+	u64 queue = queue_length(policy, lane);
+	u32 ends = END_LAST;
 
-	at = items->next;
-	for (n = 0; ends & END_FIRST && n < LOOKED_AT && at != items; n++, at = at->next)
-		if (!policy_consider(policy, best, policy_item(at)))
-			break;
-	at = items->prev;
-	for (n = 0; ends & END_LAST && n < LOOKED_AT && at != items; n++, at = at->prev)
-		if (!policy_consider(policy, best, policy_item(at)))
-			break;
+	if (items->next != items->prev)
+		ends = policy_lane_ends(policy, best, lane, queue);
+	if (ends & END_FIRST)
+		policy_consider_end(policy, best, items, queue, false);
+	if (ends & END_LAST)
+		policy_consider_end(policy, best, items, queue, true);
+}
+
+/*
+ * Considers up to LANES lanes that aren't set aside, from @lane on, in the order of their row or
+ * @backwards, until @end comes next. Returns the lane that comes next.
+ */
+static struct pagoda_policy_lane *
+policy_consider_lanes(const struct pagoda_policy *policy, struct policy_choice *best,
+		      struct pagoda_policy_lane *lane, const struct pagoda_policy_lane *end,
+		      const struct pagoda_policy_aside *aside, bool backwards)
+{
+	u32 n = 0;
+
+	do {
+		if (!policy_is_aside(aside, lane)) {
+			policy_consider_lane(policy, best, lane);
+			n++;
+		}
+		lane = backwards ? list_prev_entry(lane, order) : list_next_entry(lane, order);
+	} while (lane != end && n < LANES);
+	return lane;
 }
 
 /* Considers up to LANES lanes at each end of a row that aren't set aside, each of them once. */
@@ -335,26 +382,12 @@ static void policy_consider_row(const struct pagoda_policy *policy, struct polic
 				struct pagoda_policy_lane *row,
 				const struct pagoda_policy_aside *aside)
 {
-	struct pagoda_policy_lane *first = row, *last = row;
-	u32 n = 0;
+	struct pagoda_policy_lane *next;
 
-	do {
-		if (!policy_is_aside(aside, first)) {
-			policy_consider_lane(policy, best, first);
-			n++;
-		}
-		first = list_next_entry(first, order);
-	} while (first != row && n < LANES);
-	if (first == row)
-		return;
-	n = 0;
-	do {
-		last = list_prev_entry(last, order);
-		if (!policy_is_aside(aside, last)) {
-			policy_consider_lane(policy, best, last);
-			n++;
-		}
-	} while (last != first && n < LANES);
+	next = policy_consider_lanes(policy, best, row, row, aside, false);
+	if (next != row)
+		policy_consider_lanes(policy, best, list_prev_entry(row, order),
+				      list_prev_entry(next, order), aside, true);
 }
 
 /*
@@ -366,16 +399,14 @@ static void policy_pick_level(struct pagoda_policy *policy, struct policy_choice
 			      struct pagoda_policy_level *level, enum pagoda_policy_need need,
 			      const struct pagoda_policy_aside *aside)
 {
-	u32 side = need == PAGODA_POLICY_NEED_VISIBLE ? PAGODA_POLICY_SIDES / 2 : 0;
-	u32 left = 0, class, i;
+	u64 left, mask = need == PAGODA_POLICY_NEED_VISIBLE ? VISIBLE : U64_MAX;
+	u32 word, bit;
 
-	for (i = side; i < PAGODA_POLICY_SIDES; i++)
-		left |= level->filled[i];
-	for (; left; left &= ~BIT(class)) {
-		class = fls(left) - 1;
-		for (i = side; i < PAGODA_POLICY_SIDES; i++)
-			if (level->rows[i][class])
-				policy_consider_row(policy, best, level->rows[i][class], aside);
+	for (word = PAGODA_POLICY_WORDS; word--; ) {
+		for (left = level->filled[word] & mask; left; left &= ~BIT_ULL(bit)) {
+			bit = fls64(left) - 1;
+			policy_consider_row(policy, best, level->rows[64 * word + bit], aside);
+		}
 	}
 }
 
@@ -403,7 +434,7 @@ struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
 		if (level >= PAGODA_POLICY_OFFERS && (busy.item || (aside && aside->only_offered)))
 			break;
 		policy_pick_level(policy, &best, &policy->levels[level], need, aside);
-		if (level >= PAGODA_POLICY_OFFERS || !best.item || best.key)
+		if (level >= PAGODA_POLICY_OFFERS || !best.item || best.merits)
 			continue;
 		/* @best is busy: an idle item of a higher offer priority goes first. */
 		if (!busy.item)
