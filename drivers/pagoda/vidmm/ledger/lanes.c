@@ -114,10 +114,12 @@ static void lane_hide(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 	policy->filled &= ~BIT_ULL(lane->level);
 }
 
-/* Returns the number of the row for an item of @class; the item's side is as policy.h says. */
+/* Returns the index in &pagoda_policy_level.rows for an item of @class. */
 static u32 row_of(const struct pagoda_policy_item *item, u32 class)
 {
-	return class * PAGODA_POLICY_SIDES + (!item->visible << 1 | !item->clean);
+	u32 side = item->visible << 1 | item->clean;
+
+	return (PAGODA_POLICY_CLASSES - 1 - class) * PAGODA_POLICY_SIDES + side;
 }
 
 static struct list_head *lane_bucket(struct pagoda_policy_group *group, u32 row)
@@ -136,19 +138,20 @@ static struct pagoda_policy_lane *lane_find(struct pagoda_policy_group *group, u
 }
 
 /*
- * Adds a spare lane, @lane, to its group as the lane for items of @rank in row @row. The lane is
- * empty, and in no row before it has a candidate. If the lane is the only one of the group, the
- * group is added to the groups of its owner, if any.
+ * Adds a spare lane, @lane, to its group as the lane for items of row @row with the rank of @item.
+ * The lane is empty, and in no row before it has a candidate. If the lane is the only one of the
+ * group, the group is added to the groups of its owner, if any.
  */
-static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *lane, u32 rank,
-		       u32 row)
+static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *lane,
+		       const struct pagoda_policy_item *item, u32 row)
 {
 	struct pagoda_policy_group *group = lane->group;
 	struct pagoda_policy_owner *owner = group->owner;
 
 	INIT_LIST_HEAD(&lane->items);
-	lane->rank = rank;
+	lane->rank = item->rank;
 	lane->row = row;
+	lane->merits = item->clean << 1 | !item->visible;
 	list_add(&lane->of_group, lane_bucket(group, row));
 	if (group->nr_lanes++ || !owner)
 		return;
@@ -209,7 +212,7 @@ static void lane_join(struct pagoda_policy *policy, struct pagoda_policy_item *i
 
 	item->member = true;
 	if (!lane) {
-		lane_begin(policy, spare, item->rank, row);
+		lane_begin(policy, spare, item, row);
 		return;
 	}
 	spare->spare = lane->spare;
@@ -272,6 +275,7 @@ void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item 
 		lane_join(policy, item, row);
 		lane = item->lane;
 	}
+	lane->looked = 0;
 	if (list_empty(&lane->items)) {
 		lane->sorted = true;
 		list_add(&item->order, &lane->items);
@@ -289,9 +293,12 @@ void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item 
 /* Takes a candidate out of the order of its lane: the item stays a member, but isn't picked. */
 void pagoda_lanes_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
+	struct pagoda_policy_lane *lane = item->lane;
+
 	list_del_init(&item->order);
-	if (list_empty(&item->lane->items))
-		lane_hide(policy, item->lane);
+	lane->looked = 0;
+	if (list_empty(&lane->items))
+		lane_hide(policy, lane);
 }
 
 static void group_show(struct pagoda_policy *policy, struct pagoda_policy_group *group)

@@ -137,6 +137,7 @@ static void judge_distrust(struct pagoda_policy *policy)
 	u64 rest = max(policy->lru_moved, CHANCE(policy));
 
 	policy->distrusts = true;
+	policy->moment++;
 	policy->rest = rest << min(policy->failures, FAILURES_MAX);
 	policy->failures++;
 	policy->lru_moved = 0;
@@ -149,6 +150,7 @@ static void judge(struct pagoda_policy *policy)
 
 	if (policy->distrusts && policy->lru_moved >= policy->rest) {
 		policy->distrusts = false;
+		policy->moment++;
 		policy->lru_moved = 0;
 		policy->behind = 0;
 	} else if (!policy->distrusts && policy->behind > chance) {
@@ -221,6 +223,7 @@ static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *i
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size)
 {
 	memset(policy, 0, sizeof(*policy));
+	policy->moment = 1;
 	policy->capacity = vram_size >> PAGE_BITS;
 	policy->unit = max(fls64(policy->capacity), CLASS_VRAM) - CLASS_VRAM;
 	INIT_LIST_HEAD(&policy->recent);
@@ -249,7 +252,6 @@ void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *
 		.lane = lane,
 		.pages = min_t(u64, pages, U32_MAX),
 		.last = policy->clock,
-		.unwritten = PAGODA_POLICY_HISTORY,
 	};
 	memset32(item->intervals, PAGODA_POLICY_NO_INTERVAL, PAGODA_POLICY_HISTORY);
 	item->home_rank = policy_rank(DRM_PAGODA_RESIDENCY_NORMAL);
@@ -291,18 +293,6 @@ static void policy_remember(struct pagoda_policy_item *item, u64 interval)
 	item->interval = policy_predict(item);
 }
 
-/* Another interval between uses begins: notes whether the item was written in the last one. */
-static void policy_remember_write(struct pagoda_policy_item *item)
-{
-	u8 writes = (item->writes << 1 | item->written) & (BIT(PAGODA_POLICY_HISTORY) - 1);
-
-	item->written = false;
-	if (writes == item->writes)
-		return;
-	item->writes = writes;
-	item->unwritten = PAGODA_POLICY_HISTORY - hweight8(writes);
-}
-
 /* An item in VRAM was last used when the clock was @when, and becomes a candidate. */
 static void policy_used(struct pagoda_policy *policy, struct pagoda_policy_item *item, u64 when)
 {
@@ -321,7 +311,8 @@ static void policy_used(struct pagoda_policy *policy, struct pagoda_policy_item 
 void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	policy->clock += item->pages;
-	policy_remember_write(item);
+	policy->moment++;
+	item->writes <<= 1;
 	if (item->used)
 		policy_remember(item, policy->clock - item->last);
 	policy_used(policy, item, policy->clock);
@@ -346,6 +337,7 @@ void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_i
 void pagoda_policy_expect(struct pagoda_policy *policy, struct pagoda_policy_group *group,
 			  struct pagoda_policy_item *item, struct pagoda_policy_coming *coming)
 {
+	policy->moment++;
 	if (!policy->expected++)
 		policy->horizon = policy->clock;
 	policy->horizon = max(policy->horizon, policy->clock) + item->pages;
@@ -369,6 +361,7 @@ void pagoda_policy_forget(struct pagoda_policy *policy, struct pagoda_policy_com
 	struct pagoda_policy_item *item = coming->item;
 
 	policy->expected--;
+	policy->moment++;
 	if (!list_is_first(&coming->of_item, &item->coming)) {
 		list_del_init(&coming->of_item);
 		return;
@@ -458,7 +451,7 @@ void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_
 {
 	if (!clean) {
 		item->lru_clean = false;
-		item->written = true;
+		item->writes |= 1;
 	}
 	if (item->clean != clean)
 		POLICY_RELINK(policy, item, item->clean = clean);

@@ -56,8 +56,8 @@
 #define PAGODA_POLICY_LEVELS	(2 * PAGODA_POLICY_RANKS - PAGODA_POLICY_OFFERS)
 
 /**
- * PAGODA_POLICY_SIDES: number of sides. Sides 0 and 1 are for items that the CPU can see, 2 and 3
- * for all others; 0 and 2 are for clean items.
+ * PAGODA_POLICY_SIDES: number of sides. Sides 0 and 1 are for items that the CPU can't see, 2 and 3
+ * for all others; 1 and 3 are for clean items.
  */
 #define PAGODA_POLICY_SIDES	4
 
@@ -73,8 +73,8 @@
 #define PAGODA_POLICY_PREDICTED	16
 
 /**
- * PAGODA_POLICY_ROWS: number of rows of a level. The number of a row is its class times
- * %PAGODA_POLICY_SIDES, plus its side.
+ * PAGODA_POLICY_ROWS: number of rows of a level, one for each class and side. First come those of
+ * the highest class, in the order of sides.
  */
 #define PAGODA_POLICY_ROWS	(PAGODA_POLICY_CLASSES * PAGODA_POLICY_SIDES)
 
@@ -140,13 +140,17 @@ struct pagoda_policy_group {
  * @items: Members that are candidates, roughly in the order of last use, oldest use first; offered
  *	ones in the order of offers, those that queued jobs list in the order of next use
  * @order: Entry in the ring of a row of &pagoda_policy_level.rows while @items isn't empty
- * @of_group: Entry in &pagoda_policy_group.lanes; of a spare lane unused
  * @group: Group; of a spare lane, the group of the item that has the lane
+ * @looked: &pagoda_policy.moment when @ends and @distance were found; 0 if @items changed since
+ * @distance: Of the candidates at those ends of @items that @ends tells: how far the next use is
+ * @of_group: Entry in &pagoda_policy_group.lanes; of a spare lane unused
  * @spare: First of the spare lanes that members of the lane have brought; of a spare lane among
  *	these, the next; NULL = none
  * @rank: Rank of the members
  * @level: Index in &pagoda_policy.levels, from @rank and &pagoda_policy_owner.over
  * @row: Index in &pagoda_policy_level.rows, from side and class of the members
+ * @merits: What speaks for a victim of this side: 2 if clean, plus 1 if the CPU can't see it
+ * @ends: At which ends of @items the best victim may be: 1 = at the first, 2 = at the last one
  * @sorted: Of @items in the order of last use: the order is exact, not just rough
  *
  * An item becomes a member when it becomes a candidate. It stays a member while it is held or
@@ -160,13 +164,17 @@ struct pagoda_policy_group {
 struct pagoda_policy_lane {
 	struct list_head items;
 	struct list_head order;
-	struct list_head of_group;
 	struct pagoda_policy_group *group;
-	struct pagoda_policy_lane *spare;
+	u64 looked;
+	u64 distance[2];
 	u8 rank;
 	u8 level;
 	u8 row;
+	u8 merits;
+	u8 ends;
 	bool sorted;
+	struct list_head of_group;
+	struct pagoda_policy_lane *spare;
 };
 
 /**
@@ -193,9 +201,8 @@ struct pagoda_policy_coming {
  * @interval: Predicted interval in pages; 0 while @intervals is empty
  * @offered: &pagoda_policy.offers at the last offer
  * @rank: Offer priority, or rank of the residency priority; a lower rank leaves first
- * @writes: A bit for each of the last intervals between uses, bit 0 for the latest: the item was
- *	written in that interval
- * @unwritten: Number of bits that aren't set in @writes
+ * @writes: Bit 0: pagoda_policy_set_clean() told of a write since the last pagoda_policy_use();
+ *	from bit 1 on, likewise of each of the last intervals between uses, the latest first
  * @home_rank: @rank while the allocation isn't offered
  * @visible: The allocation is where the CPU can see it; never set if the CPU can see all of VRAM
  * @clean: pagoda_policy_set_clean() said that system memory has the content, too
@@ -204,7 +211,6 @@ struct pagoda_policy_coming {
  * @costs: Of a picked item: it wasn't clean when it was picked
  * @queued: @coming isn't empty
  * @member: The item is a member of @lane
- * @written: pagoda_policy_set_clean() told of a write since the last pagoda_policy_use()
  * @evicted: The item left VRAM as a victim, and wasn't used since
  * @lru_evicted: Plain LRU would have evicted the item since its last use
  * @lru_clean: The item would be clean if plain LRU had chosen the victims
@@ -224,8 +230,7 @@ struct pagoda_policy_item {
 	u32 offered;
 	u32 interval;
 	u8 rank;
-	u8 writes : PAGODA_POLICY_HISTORY;
-	u8 unwritten : 4;
+	u8 writes;
 	u16 home_rank : 5;
 	u16 visible : 1;
 	u16 clean : 1;
@@ -234,7 +239,6 @@ struct pagoda_policy_item {
 	u16 costs : 1;
 	u16 queued : 1;
 	u16 member : 1;
-	u16 written : 1;
 	u16 evicted : 1;
 	u16 lru_evicted : 1;
 	u16 lru_clean : 1;
@@ -244,8 +248,8 @@ struct pagoda_policy_item {
 
 /**
  * struct pagoda_policy_level - Candidates of one level
- * @rows: By class and side, the first of a ring of lanes, which are roughly in the order that
- *	&pagoda_policy_lane.items has; NULL = no lane has candidates
+ * @rows: By class, the highest first, and side: the first of a ring of lanes, which are roughly in
+ *	the order that &pagoda_policy_lane.items has; NULL = no lane has candidates
  * @filled: A bit for each row that has candidates
  */
 struct pagoda_policy_level {
@@ -263,6 +267,8 @@ struct pagoda_policy_level {
  * @horizon: Value that @clock is expected to have when all queued jobs are executed
  * @clock: Sum of the pages of all uses by pagoda_policy_use() so far
  * @capacity: Pages of VRAM
+ * @moment: Changes whenever distances of candidates may change, because @clock, what is queued or
+ *	@distrusts changes; never 0
  * @unit: Shift from pages to the unit of classes, so that @capacity has a class in their middle
  * @is_busy: Optional: returns whether the GPU may still be using an item; called under the caller's
  *	lock
@@ -285,6 +291,7 @@ struct pagoda_policy {
 	u64 horizon;
 	u64 clock;
 	u64 capacity;
+	u64 moment;
 	u32 unit;
 	bool (*is_busy)(struct pagoda_policy_item *item);
 	struct list_head recent;

@@ -40,9 +40,12 @@
  * roughly in the order of last use, oldest use first: near the end of a lane is the item whose next
  * use is farthest away, near the beginning the item that is longest overdue. Only the first and
  * last candidates are looked at, so the cost of a pick doesn't depend on the number of candidates:
- * of most lanes only the last ones; a lane is skipped if its power of two shows that it has no
- * better victim than the best one found so far. Likewise, of many groups' lanes for the same power
- * of two only those are looked at that were used most recently or least recently.
+ * of most lanes only the last ones. Likewise, of many groups' lanes for the same power of two only
+ * those are looked at that were used most recently or least recently.
+ *
+ * A job that needs room for several allocations picks several victims in a row, while the clock
+ * stands still. So a lane remembers the distances of the candidates at its ends until its order or
+ * &pagoda_policy.moment changes.
  */
 #include <linux/bitops.h>
 #include <linux/limits.h>
@@ -51,16 +54,14 @@
 #include "lanes.h"
 #include "policy.h"
 
-/*
- * LOOKED_AT: most candidates considered at each end of a lane: the second one only if the first is
- * busy, because each may be a cache miss.
- * LANES: most lanes considered at each end of a row.
- */
-#define LOOKED_AT	2
+/* Most lanes considered at each end of a row. */
 #define LANES		4
 
 /* Bits of &pagoda_policy_level.filled that are those of rows of items that the CPU can see. */
-#define VISIBLE		0x3333333333333333ull
+#define VISIBLE		0xccccccccccccccccull
+
+/* Bits of &pagoda_policy_item.writes that tell of intervals between uses. */
+#define WRITES		((BIT(PAGODA_POLICY_HISTORY) - 1) << 1)
 
 /*
  * struct policy_choice - best victim found so far, or a candidate to be compared with that; @about:
@@ -104,9 +105,12 @@ static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_
  */
 static u64 policy_weigh(const struct pagoda_policy_item *item, u64 distance, u64 interval)
 {
+	u32 unwritten;
+
 	if (item->clean)
 		return distance + interval;
-	return distance + interval * item->unwritten / (2 * PAGODA_POLICY_HISTORY);
+	unwritten = PAGODA_POLICY_HISTORY - hweight8(item->writes & WRITES);
+	return distance + interval * unwritten / (2 * PAGODA_POLICY_HISTORY);
 }
 
 /* Returns how many pages @distance counts as if it isn't known whether the item is used again. */
@@ -220,28 +224,27 @@ static bool policy_is_better(const struct policy_choice *a, const struct policy_
 }
 
 /*
- * Makes a candidate @best if it is the better victim; @queue is queue_length(). Returns true if the
- * candidate was found busy; false if it is idle, or if is_busy(), which is expensive, wasn't
- * called: it doesn't matter for an item whose distance is below that of @best.
+ * Makes a candidate of a lane, with the distance @distance, @best if it is the better victim.
+ * Returns true if the candidate was found busy; false if it is idle, or if is_busy(), which is
+ * expensive, wasn't called: it doesn't matter for an item whose distance is below that of @best.
  */
 static bool policy_consider(const struct pagoda_policy *policy, struct policy_choice *best,
-			    struct pagoda_policy_item *item, u64 queue)
+			    const struct pagoda_policy_lane *lane, struct pagoda_policy_item *item,
+			    u64 distance)
 {
 	struct policy_choice choice;
-	u64 distance;
 	bool idle;
 
-	if (pagoda_policy_is_offered(item))
-		return policy_consider_offered(policy, best, item);
-	distance = policy_distance(policy, item, queue);
 	if (distance < best->about)
 		return false;
+	if (lane->rank < PAGODA_POLICY_OFFERS)
+		return policy_consider_offered(policy, best, item);
 	idle = policy_is_idle(policy, item);
 	choice = (struct policy_choice){
 		.item = item,
 		.about = policy_round(distance),
 		.distance = distance,
-		.merits = idle << 2 | item->clean << 1 | !item->visible,
+		.merits = idle << 2 | lane->merits,
 	};
 	if (policy_is_better(&choice, best))
 		*best = choice;
@@ -251,16 +254,6 @@ static bool policy_consider(const struct pagoda_policy *policy, struct policy_ch
 static struct pagoda_policy_item *policy_item(struct list_head *order)
 {
 	return list_entry(order, struct pagoda_policy_item, order);
-}
-
-static struct pagoda_policy_item *policy_first(const struct pagoda_policy_lane *lane)
-{
-	return policy_item(lane->items.next);
-}
-
-static u32 lane_class(const struct pagoda_policy_lane *lane)
-{
-	return lane->row / PAGODA_POLICY_SIDES;
 }
 
 static bool policy_is_aside(const struct pagoda_policy_aside *aside,
@@ -274,107 +267,98 @@ static bool policy_is_aside(const struct pagoda_policy_aside *aside,
 	return false;
 }
 
-/*
- * Returns whether a lane may have a better victim than @best, although its first candidate, @first,
- * isn't overdue: false if even the longest interval of the lane's class is too short for that, and
- * no candidate with the shortest interval of the class can be overdue. @queue is queue_length(),
- * and @age the number of pages since the last use of @first, at the end of that queue.
- */
-static bool policy_lane_matters(const struct pagoda_policy *policy,
-				const struct policy_choice *best,
-				const struct pagoda_policy_lane *lane,
-				const struct pagoda_policy_item *first, u64 age, u64 queue)
-{
-	u64 most = BIT_ULL(lane_class(lane) - PAGODA_POLICY_PREDICTED) << policy->unit;
-
-	if (lane_class(lane) == PAGODA_POLICY_CLASSES - 1 || age > most / 2)
-		return true;
-	most += queue;
-	most += first->clean ? most : most / 2;
-	return most >= best->about;
-}
-
-/* Ends of a lane, as bits. */
-#define END_FIRST	1u
-#define END_LAST	2u
+/* Ends of a lane, as bits: that of the first candidate, and that of the last one. */
+#define END_FIRST	BIT(0)
+#define END_LAST	BIT(1)
 
 /*
- * Returns at which ends of a lane there may be a better victim than @best; @queue is queue_length():
+ * Returns at which ends of a lane the best victim may be; @queue is queue_length():
  *
- *	last	if queued jobs list the candidates: the next use of the last one is latest
+ *	last	if there is only one candidate, or if queued jobs list them: the next use of the
+ *		last one is latest
  *	both	else, if they are offered, predictions are distrusted, or the lane isn't sorted
  *	first	else, if no use is predicted: the last use of the first one is earliest
  *	both	else, if the use of the first one is overdue
- *	last	else, if policy_lane_matters(); if not, at neither end
+ *	last	else
  */
-static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct policy_choice *best,
+static u32 policy_lane_ends(const struct pagoda_policy *policy,
 			    const struct pagoda_policy_lane *lane, u64 queue)
 {
-	const struct pagoda_policy_item *first = policy_first(lane);
-	u64 age;
+	const struct pagoda_policy_item *first = policy_item(lane->items.next);
+	u32 class = PAGODA_POLICY_CLASSES - 1 - lane->row / PAGODA_POLICY_SIDES;
 
-	if (lane_class(lane) < PAGODA_POLICY_PREDICTED)
+	if (lane->items.next == lane->items.prev || class < PAGODA_POLICY_PREDICTED)
 		return END_LAST;
-	if (pagoda_policy_is_offered(first) || policy->distrusts || !lane->sorted)
+	if (lane->rank < PAGODA_POLICY_OFFERS || policy->distrusts || !lane->sorted)
 		return END_FIRST | END_LAST;
-	if (lane_class(lane) == PAGODA_POLICY_PREDICTED)
+	if (class == PAGODA_POLICY_PREDICTED)
 		return END_FIRST;
-	age = policy->clock + queue - first->last;
-	if (policy_is_overdue(first, age))
+	if (policy_is_overdue(first, policy->clock + queue - first->last))
 		return END_FIRST | END_LAST;
-	return policy_lane_matters(policy, best, lane, first, age, queue) ? END_LAST : 0;
+	return END_LAST;
+}
+
+/* Notes at which ends of a lane the best victim may be, and how far the candidates there are. */
+static void policy_look(const struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
+{
+	u64 queue = queue_length(policy, lane);
+
+	lane->looked = policy->moment;
+	lane->ends = policy_lane_ends(policy, lane, queue);
+	if (lane->ends & END_FIRST)
+		lane->distance[0] = policy_distance(policy, policy_item(lane->items.next), queue);
+	if (lane->ends & END_LAST)
+		lane->distance[1] = policy_distance(policy, policy_item(lane->items.prev), queue);
+}
+
+/* Considers the candidate of a lane that is next to that at one end, which is busy. */
+static void policy_consider_behind(const struct pagoda_policy *policy, struct policy_choice *best,
+				   struct pagoda_policy_lane *lane, struct list_head *at)
+{
+	struct pagoda_policy_item *item = policy_item(at);
+
+	if (at != &lane->items)
+		policy_consider(policy, best, lane, item,
+				policy_distance(policy, item, queue_length(policy, lane)));
 }
 
 /*
- * Compares the candidate at one end of a lane with the best victim so far, the first or the @last
- * candidate; if that candidate is busy, also the one next to it.
+ * Considers the candidates at those ends of a lane that policy_lane_ends() tells; if the candidate
+ * at an end is busy, also the one next to it.
  */
-static void policy_consider_end(const struct pagoda_policy *policy, struct policy_choice *best,
-				struct list_head *items, u64 queue, bool last)
-{
-	struct list_head *at = last ? items->prev : items->next;
-	u32 n;
-
-	for (n = 0; n < LOOKED_AT && at != items; n++, at = last ? at->prev : at->next)
-		if (!policy_consider(policy, best, policy_item(at), queue))
-			break;
-}
-
-/* Considers the only candidate of a lane, or those at the ends that policy_lane_ends() tells. */
 static void policy_consider_lane(const struct pagoda_policy *policy, struct policy_choice *best,
 				 struct pagoda_policy_lane *lane)
 {
-	struct list_head *items = &lane->items;
-	u64 queue = queue_length(policy, lane);
-	u32 ends = END_LAST;
+	struct list_head *at;
 
-	if (items->next != items->prev)
-		ends = policy_lane_ends(policy, best, lane, queue);
-	if (ends & END_FIRST)
-		policy_consider_end(policy, best, items, queue, false);
-	if (ends & END_LAST)
-		policy_consider_end(policy, best, items, queue, true);
+	if (lane->looked != policy->moment)
+		policy_look(policy, lane);
+	at = lane->items.next;
+	if (lane->ends & END_FIRST &&
+	    policy_consider(policy, best, lane, policy_item(at), lane->distance[0]))
+		policy_consider_behind(policy, best, lane, at->next);
+	at = lane->items.prev;
+	if (lane->ends & END_LAST &&
+	    policy_consider(policy, best, lane, policy_item(at), lane->distance[1]))
+		policy_consider_behind(policy, best, lane, at->prev);
 }
 
-/*
- * Considers up to LANES lanes that aren't set aside, from @lane on, in the order of their row or
- * @backwards, until @end comes next. Returns the lane that comes next.
- */
-static struct pagoda_policy_lane *
-policy_consider_lanes(const struct pagoda_policy *policy, struct policy_choice *best,
-		      struct pagoda_policy_lane *lane, const struct pagoda_policy_lane *end,
-		      const struct pagoda_policy_aside *aside, bool backwards)
+/* Considers up to LANES lanes of a row, from the last one back to @first, that aren't set aside. */
+static void policy_consider_row_back(const struct pagoda_policy *policy, struct policy_choice *best,
+				     struct pagoda_policy_lane *row,
+				     const struct pagoda_policy_lane *first,
+				     const struct pagoda_policy_aside *aside)
 {
+	struct pagoda_policy_lane *last = row;
 	u32 n = 0;
 
 	do {
-		if (!policy_is_aside(aside, lane)) {
-			policy_consider_lane(policy, best, lane);
+		last = list_prev_entry(last, order);
+		if (!policy_is_aside(aside, last)) {
+			policy_consider_lane(policy, best, last);
 			n++;
 		}
-		lane = backwards ? list_prev_entry(lane, order) : list_next_entry(lane, order);
-	} while (lane != end && n < LANES);
-	return lane;
+	} while (last != first && n < LANES);
 }
 
 /* Considers up to LANES lanes at each end of a row that aren't set aside, each of them once. */
@@ -382,32 +366,55 @@ static void policy_consider_row(const struct pagoda_policy *policy, struct polic
 				struct pagoda_policy_lane *row,
 				const struct pagoda_policy_aside *aside)
 {
-	struct pagoda_policy_lane *next;
+	struct pagoda_policy_lane *first = row;
+	u32 n = 0;
 
-	next = policy_consider_lanes(policy, best, row, row, aside, false);
-	if (next != row)
-		policy_consider_lanes(policy, best, list_prev_entry(row, order),
-				      list_prev_entry(next, order), aside, true);
+	do {
+		if (!policy_is_aside(aside, first)) {
+			policy_consider_lane(policy, best, first);
+			n++;
+		}
+		first = list_next_entry(first, order);
+	} while (first != row && n < LANES);
+	if (first != row)
+		policy_consider_row_back(policy, best, row, first, aside);
 }
 
 /*
  * Compares the candidates of a level with the best victim so far, @best; with NEED_VISIBLE only
- * those that the CPU can see. Lanes of the longest predicted intervals come first: then lanes of
- * shorter ones often needn't be looked at.
+ * those that the CPU can see. Lanes of the longest predicted intervals come first.
  */
 static void policy_pick_level(struct pagoda_policy *policy, struct policy_choice *best,
 			      struct pagoda_policy_level *level, enum pagoda_policy_need need,
 			      const struct pagoda_policy_aside *aside)
 {
 	u64 left, mask = need == PAGODA_POLICY_NEED_VISIBLE ? VISIBLE : U64_MAX;
-	u32 word, bit;
+	u32 word;
 
-	for (word = PAGODA_POLICY_WORDS; word--; ) {
-		for (left = level->filled[word] & mask; left; left &= ~BIT_ULL(bit)) {
-			bit = fls64(left) - 1;
-			policy_consider_row(policy, best, level->rows[64 * word + bit], aside);
-		}
+	for (word = 0; word < PAGODA_POLICY_WORDS; word++)
+		for (left = level->filled[word] & mask; left; left &= left - 1)
+			policy_consider_row(policy, best,
+					    level->rows[64 * word + __ffs64(left)], aside);
+}
+
+/* Picks among the offered candidates: an idle one of the lowest priority, else a busy one. */
+static void policy_pick_offered(struct pagoda_policy *policy, struct policy_choice *best,
+				enum pagoda_policy_need need,
+				const struct pagoda_policy_aside *aside)
+{
+	struct policy_choice busy = {};
+	u32 level;
+
+	for (level = 0; level < PAGODA_POLICY_OFFERS && !best->item; level++) {
+		policy_pick_level(policy, best, &policy->levels[level], need, aside);
+		if (!best->item || best->merits)
+			continue;
+		if (!busy.item)
+			busy = *best;
+		best->item = NULL;
 	}
+	if (!best->item)
+		*best = busy;
 }
 
 /**
@@ -425,24 +432,14 @@ struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
 					      enum pagoda_policy_need need,
 					      const struct pagoda_policy_aside *aside)
 {
-	struct policy_choice best = {}, busy = {};
-	u64 left;
-	u32 level;
+	u64 left, offered = BIT_ULL(PAGODA_POLICY_OFFERS) - 1;
+	struct policy_choice best = {};
 
-	for (left = policy->filled; left && !best.item; left &= left - 1) {
-		level = __ffs64(left);
-		if (level >= PAGODA_POLICY_OFFERS && (busy.item || (aside && aside->only_offered)))
-			break;
-		policy_pick_level(policy, &best, &policy->levels[level], need, aside);
-		if (level >= PAGODA_POLICY_OFFERS || !best.item || best.merits)
-			continue;
-		/* @best is busy: an idle item of a higher offer priority goes first. */
-		if (!busy.item)
-			busy = best;
-		best.item = NULL;
-	}
-	if (!best.item)
-		best = busy;
+	if (policy->filled & offered)
+		policy_pick_offered(policy, &best, need, aside);
+	left = aside && aside->only_offered ? 0 : policy->filled & ~offered;
+	for (; left && !best.item; left &= left - 1)
+		policy_pick_level(policy, &best, &policy->levels[__ffs64(left)], need, aside);
 	if (!best.item)
 		return NULL;
 	pagoda_lanes_leave(policy, best.item);
