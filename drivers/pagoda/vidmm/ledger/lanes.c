@@ -203,9 +203,11 @@ static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagod
 
 /*
  * Makes an item, which is a member of no lane, a member of the lane of its group for row @row and
- * the item's rank. If the group has no such lane, the item's spare lane becomes that lane.
+ * the item's rank. If the group has no such lane, the item's spare lane becomes that lane. Returns
+ * the lane.
  */
-static void lane_join(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 row)
+static struct pagoda_policy_lane *lane_join(struct pagoda_policy *policy,
+					    struct pagoda_policy_item *item, u32 row)
 {
 	struct pagoda_policy_lane *spare = item->lane;
 	struct pagoda_policy_lane *lane = lane_find(spare->group, item->rank, row);
@@ -213,20 +215,19 @@ static void lane_join(struct pagoda_policy *policy, struct pagoda_policy_item *i
 	item->member = true;
 	if (!lane) {
 		lane_begin(policy, spare, item, row);
-		return;
+		return spare;
 	}
 	spare->spare = lane->spare;
 	lane->spare = spare;
 	item->lane = lane;
+	return lane;
 }
 
-/* Takes an item that isn't a candidate out of its lane, if the item is a member of one. */
-void pagoda_lanes_part(struct pagoda_policy_item *item)
+/* Takes a member that isn't a candidate out of its lane. */
+static void lane_part(struct pagoda_policy_item *item)
 {
 	struct pagoda_policy_lane *lane = item->lane, *spare = lane->spare;
 
-	if (!item->member)
-		return;
 	item->member = false;
 	if (!spare) {
 		lane_end(lane);
@@ -270,11 +271,10 @@ void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item 
 	struct pagoda_policy_lane *lane = item->lane;
 	u32 row = row_of(item, class);
 
-	if (!item->member || lane->row != row || lane->rank != item->rank) {
-		pagoda_lanes_part(item);
-		lane_join(policy, item, row);
-		lane = item->lane;
-	}
+	if (item->member && (lane->row != row || lane->rank != item->rank))
+		lane_part(item);
+	if (!item->member)
+		lane = lane_join(policy, item, row);
 	lane->looked = 0;
 	if (list_empty(&lane->items)) {
 		lane->sorted = true;
@@ -299,6 +299,13 @@ void pagoda_lanes_leave(struct pagoda_policy *policy, struct pagoda_policy_item 
 	lane->looked = 0;
 	if (list_empty(&lane->items))
 		lane_hide(policy, lane);
+}
+
+/* Takes an item that isn't a candidate out of its lane, if the item is a member of one. */
+void pagoda_lanes_part(struct pagoda_policy_item *item)
+{
+	if (item->member)
+		lane_part(item);
 }
 
 static void group_show(struct pagoda_policy *policy, struct pagoda_policy_group *group)

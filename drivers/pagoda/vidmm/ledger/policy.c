@@ -144,18 +144,25 @@ static void judge_distrust(struct pagoda_policy *policy)
 	policy->behind = 0;
 }
 
+/* Plain LRU has chosen for long enough: predictions are used again. */
+static void judge_trust(struct pagoda_policy *policy)
+{
+	policy->distrusts = false;
+	policy->moment++;
+	policy->lru_moved = 0;
+	policy->behind = 0;
+}
+
 static void judge(struct pagoda_policy *policy)
 {
 	s64 chance = CHANCE(policy);
 
-	if (policy->distrusts && policy->lru_moved >= policy->rest) {
-		policy->distrusts = false;
-		policy->moment++;
-		policy->lru_moved = 0;
-		policy->behind = 0;
-	} else if (!policy->distrusts && policy->behind > chance) {
+	if (policy->distrusts) {
+		if (policy->lru_moved >= policy->rest)
+			judge_trust(policy);
+	} else if (policy->behind > chance) {
 		judge_distrust(policy);
-	} else if (!policy->distrusts && policy->behind < -chance) {
+	} else if (policy->behind < -chance) {
 		/* Limit the gain that is remembered, because an old gain would hide a new loss. */
 		policy->behind = -chance;
 		policy->lru_moved = 0;
