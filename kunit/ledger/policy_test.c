@@ -513,6 +513,34 @@ static void policy_queued_groups(struct kunit *test)
 		pagoda_policy_forget(&few->policy, &coming[n]);
 }
 
+/* A pick sees what was queued since the pick before, although the clock hasn't advanced. */
+static void policy_queued_between(struct kunit *test)
+{
+	struct pagoda_policy_coming coming[8] = {};
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	few_give(few, 0, 1, 1);
+	for (n = 0; n < 3; n++) {
+		few_use(few, 0, 2);
+		few_pass_time(few, 4);
+	}
+	few_use(few, 2, 8);
+	for (n = 2; n < 10; n++)
+		pagoda_policy_hold(&few->policy, &few->items[n].base);
+	/* Items 0 and 1 are overdue, item 0 a little longer. */
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
+	pagoda_policy_enter(&few->policy, &few->items[0].base);
+	for (n = 0; n < 8; n++)
+		few_queue(few, 2 + n, &coming[n]);
+	/* Now only item 1 is known not to be used before the jobs are done. */
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
+	pagoda_policy_enter(&few->policy, &few->items[1].base);
+	for (n = 0; n < 8; n++)
+		pagoda_policy_forget(&few->policy, &coming[n]);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
+}
+
 /*
  * Items that a job or jobs before it list aren't used later than the job; those that only jobs
  * behind it list are, and so are all others of the group that has queued these jobs.
@@ -588,7 +616,7 @@ static void policy_late(struct kunit *test)
 	when = few->policy.clock;
 	few_use(few, 2, 2);
 	pagoda_policy_use_late(&few->policy, &few->items[0].base, when);
-	KUNIT_EXPECT_FALSE(test, few->items[0].base.nr_intervals);
+	KUNIT_EXPECT_EQ(test, few->items[0].base.intervals[0], PAGODA_POLICY_NO_INTERVAL);
 	KUNIT_EXPECT_EQ(test, few->items[0].base.last, when);
 	KUNIT_EXPECT_EQ(test, few->policy.clock, when + 2);
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
@@ -618,6 +646,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_queued_horizon),
 	KUNIT_CASE(policy_queued_late),
 	KUNIT_CASE(policy_queued_groups),
+	KUNIT_CASE(policy_queued_between),
 	KUNIT_CASE(policy_later_queued),
 	KUNIT_CASE(policy_later_predicted),
 	KUNIT_CASE(policy_visible),

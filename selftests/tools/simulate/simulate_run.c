@@ -357,7 +357,7 @@ static int items_make(struct sim *s)
 	if (!s->items || (s->chooser == SIM_POLICY && !s->policy))
 		return -ENOMEM;
 	if (s->policy && (s->queued || s->jobs))
-		s->coming = calloc(script->nr_uses, sizeof(*s->coming));
+		s->coming = malloc((script->nr_uses + 1) * sizeof(*s->coming));
 	if (s->policy && (s->queued || s->jobs) && !s->coming)
 		return -ENOMEM;
 	if (s->policy)

@@ -66,7 +66,12 @@ u32 pagoda_policy_level(const struct pagoda_policy_item *item)
 static struct pagoda_policy_lane **lane_row(struct pagoda_policy *policy,
 					    const struct pagoda_policy_lane *lane)
 {
-	return &policy->levels[lane->level].rows[lane->side][lane->class];
+	return &policy->levels[lane->level].rows[lane->row];
+}
+
+static u64 *lane_word(struct pagoda_policy *policy, const struct pagoda_policy_lane *lane)
+{
+	return &policy->levels[lane->level].filled[lane->row / 64];
 }
 
 /*
@@ -85,7 +90,7 @@ static void lane_show(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 	}
 	INIT_LIST_HEAD(&lane->order);
 	*row = lane;
-	policy->levels[lane->level].filled[lane->side] |= BIT(lane->class);
+	*lane_word(policy, lane) |= BIT_ULL(lane->row % 64);
 	policy->filled |= BIT_ULL(lane->level);
 }
 
@@ -93,7 +98,7 @@ static void lane_hide(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 {
 	struct pagoda_policy_level *level = &policy->levels[lane->level];
 	struct pagoda_policy_lane **row = lane_row(policy, lane);
-	u32 side;
+	u32 i;
 
 	if (!list_empty(&lane->order)) {
 		if (*row == lane)
@@ -102,46 +107,52 @@ static void lane_hide(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 		return;
 	}
 	*row = NULL;
-	level->filled[lane->side] &= ~BIT(lane->class);
-	for (side = 0; side < PAGODA_POLICY_SIDES; side++)
-		if (level->filled[side])
+	*lane_word(policy, lane) &= ~BIT_ULL(lane->row % 64);
+	for (i = 0; i < PAGODA_POLICY_WORDS; i++)
+		if (level->filled[i])
 			return;
 	policy->filled &= ~BIT_ULL(lane->level);
 }
 
-static struct list_head *lane_bucket(struct pagoda_policy_group *group, u32 class)
+/* Returns the index in &pagoda_policy_level.rows for an item of @class. */
+static u32 row_of(const struct pagoda_policy_item *item, u32 class)
 {
-	return &group->lanes[class % PAGODA_POLICY_BUCKETS];
+	u32 side = item->visible << 1 | item->clean;
+
+	return (PAGODA_POLICY_CLASSES - 1 - class) * PAGODA_POLICY_SIDES + side;
 }
 
-static struct pagoda_policy_lane *lane_find(struct pagoda_policy_group *group,
-					    const struct pagoda_policy_item *item, u32 class)
+static struct list_head *lane_bucket(struct pagoda_policy_group *group, u32 row)
+{
+	return &group->lanes[row / PAGODA_POLICY_SIDES % PAGODA_POLICY_BUCKETS];
+}
+
+static struct pagoda_policy_lane *lane_find(struct pagoda_policy_group *group, u32 rank, u32 row)
 {
 	struct pagoda_policy_lane *lane;
 
-	list_for_each_entry(lane, lane_bucket(group, class), of_group)
-		if (lane->rank == item->rank && lane->side == pagoda_policy_side(item) &&
-		    lane->class == class)
+	list_for_each_entry(lane, lane_bucket(group, row), of_group)
+		if (lane->row == row && lane->rank == rank)
 			return lane;
 	return NULL;
 }
 
 /*
- * Adds a spare lane, @lane, to its group as the lane for items of @class with the rank and side of
- * @item. The lane is empty, and in no row before it has a candidate. If the lane is the only one of
- * the group, the group is added to the groups of its owner, if any.
+ * Adds a spare lane, @lane, to its group as the lane for items of row @row with the rank of @item.
+ * The lane is empty, and in no row before it has a candidate. If the lane is the only one of the
+ * group, the group is added to the groups of its owner, if any.
  */
 static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *lane,
-		       const struct pagoda_policy_item *item, u32 class)
+		       const struct pagoda_policy_item *item, u32 row)
 {
 	struct pagoda_policy_group *group = lane->group;
 	struct pagoda_policy_owner *owner = group->owner;
 
 	INIT_LIST_HEAD(&lane->items);
 	lane->rank = item->rank;
-	lane->side = pagoda_policy_side(item);
-	lane->class = class;
-	list_add(&lane->of_group, lane_bucket(group, class));
+	lane->row = row;
+	lane->merits = item->clean << 1 | !item->visible;
+	list_add(&lane->of_group, lane_bucket(group, row));
 	if (group->nr_lanes++ || !owner)
 		return;
 	if (list_empty(&owner->groups))
@@ -186,35 +197,37 @@ static bool lane_is_newer(const struct pagoda_policy *policy, const struct pagod
 	if (item->queued)
 		return (s64)(pagoda_policy_queued_next(item) -
 			     pagoda_policy_queued_next(lane_first(lane))) < 0;
-	return policy->clock - item->last > policy->clock - lane_first(lane)->last;
+	return item->last != policy->clock &&
+	       policy->clock - item->last > policy->clock - lane_first(lane)->last;
 }
 
 /*
- * Makes an item, which is a member of no lane, a member of the lane of its group for @class and the
- * item's rank and side. If the group has no such lane, the item's spare lane becomes that lane.
+ * Makes an item, which is a member of no lane, a member of the lane of its group for row @row and
+ * the item's rank. If the group has no such lane, the item's spare lane becomes that lane. Returns
+ * the lane.
  */
-static void lane_join(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
+static struct pagoda_policy_lane *lane_join(struct pagoda_policy *policy,
+					    struct pagoda_policy_item *item, u32 row)
 {
 	struct pagoda_policy_lane *spare = item->lane;
-	struct pagoda_policy_lane *lane = lane_find(spare->group, item, class);
+	struct pagoda_policy_lane *lane = lane_find(spare->group, item->rank, row);
 
 	item->member = true;
 	if (!lane) {
-		lane_begin(policy, spare, item, class);
-		return;
+		lane_begin(policy, spare, item, row);
+		return spare;
 	}
 	spare->spare = lane->spare;
 	lane->spare = spare;
 	item->lane = lane;
+	return lane;
 }
 
-/* Takes an item that isn't a candidate out of its lane, if the item is a member of one. */
-void pagoda_lanes_part(struct pagoda_policy_item *item)
+/* Takes a member that isn't a candidate out of its lane. */
+static void lane_part(struct pagoda_policy_item *item)
 {
 	struct pagoda_policy_lane *lane = item->lane, *spare = lane->spare;
 
-	if (!item->member)
-		return;
 	item->member = false;
 	if (!spare) {
 		lane_end(lane);
@@ -223,13 +236,6 @@ void pagoda_lanes_part(struct pagoda_policy_item *item)
 	lane->spare = spare->spare;
 	spare->spare = NULL;
 	item->lane = spare;
-}
-
-static bool lane_is_for(const struct pagoda_policy_lane *lane,
-			const struct pagoda_policy_item *item, u32 class)
-{
-	return lane->class == class && lane->rank == item->rank &&
-	       lane->side == pagoda_policy_side(item);
 }
 
 /*
@@ -263,12 +269,13 @@ static void lane_move(struct pagoda_policy *policy, struct pagoda_policy_lane *l
 void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item, u32 class)
 {
 	struct pagoda_policy_lane *lane = item->lane;
+	u32 row = row_of(item, class);
 
-	if (!item->member || !lane_is_for(lane, item, class)) {
-		pagoda_lanes_part(item);
-		lane_join(policy, item, class);
-		lane = item->lane;
-	}
+	if (item->member && (lane->row != row || lane->rank != item->rank))
+		lane_part(item);
+	if (!item->member)
+		lane = lane_join(policy, item, row);
+	lane->looked = 0;
 	if (list_empty(&lane->items)) {
 		lane->sorted = true;
 		list_add(&item->order, &lane->items);
@@ -286,9 +293,19 @@ void pagoda_lanes_enter(struct pagoda_policy *policy, struct pagoda_policy_item 
 /* Takes a candidate out of the order of its lane: the item stays a member, but isn't picked. */
 void pagoda_lanes_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
+	struct pagoda_policy_lane *lane = item->lane;
+
 	list_del_init(&item->order);
-	if (list_empty(&item->lane->items))
-		lane_hide(policy, item->lane);
+	lane->looked = 0;
+	if (list_empty(&lane->items))
+		lane_hide(policy, lane);
+}
+
+/* Takes an item that isn't a candidate out of its lane, if the item is a member of one. */
+void pagoda_lanes_part(struct pagoda_policy_item *item)
+{
+	if (item->member)
+		lane_part(item);
 }
 
 static void group_show(struct pagoda_policy *policy, struct pagoda_policy_group *group)

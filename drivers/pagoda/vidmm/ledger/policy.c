@@ -18,7 +18,7 @@
 #include "lanes.h"
 #include "policy.h"
 
-static_assert(PAGODA_POLICY_CLASSES <= 32, "a class is a bit of pagoda_policy_level.filled");
+static_assert(PAGODA_POLICY_ROWS % 64 == 0, "a row is a bit of pagoda_policy_level.filled");
 static_assert(PAGODA_POLICY_LEVELS <= 64, "a level is a bit of pagoda_policy.filled");
 static_assert(sizeof(struct pagoda_policy) <= 40 * 1024, "the rows stay in a processor's cache");
 static_assert(offsetof(struct pagoda_policy_item, recent) <= 64, "a pick reads two cache lines");
@@ -62,8 +62,8 @@ static bool interval_alternates(const struct pagoda_policy_item *item)
 {
 	const u32 *i = item->intervals;
 
-	return item->nr_intervals == PAGODA_POLICY_HISTORY && !interval_is_same(i[0], i[1]) &&
-	       interval_is_same(i[0], i[2]) && interval_is_same(i[1], i[3]);
+	return !interval_is_same(i[0], i[1]) && interval_is_same(i[0], i[2]) &&
+	       interval_is_same(i[1], i[3]) && i[3] != PAGODA_POLICY_NO_INTERVAL;
 }
 
 /*
@@ -72,11 +72,7 @@ static bool interval_alternates(const struct pagoda_policy_item *item)
  */
 static u32 interval_shortest(const struct pagoda_policy_item *item)
 {
-	u32 n, shortest = item->intervals[0];
-
-	for (n = 1; n < min_t(u32, item->nr_intervals, PAGODA_POLICY_HISTORY - 1); n++)
-		shortest = min(shortest, item->intervals[n]);
-	return shortest;
+	return min3(item->intervals[0], item->intervals[1], item->intervals[2]);
 }
 
 /* Returns the predicted interval in pages of an item that has an entry in @intervals. */
@@ -141,8 +137,18 @@ static void judge_distrust(struct pagoda_policy *policy)
 	u64 rest = max(policy->lru_moved, CHANCE(policy));
 
 	policy->distrusts = true;
+	policy->moment++;
 	policy->rest = rest << min(policy->failures, FAILURES_MAX);
 	policy->failures++;
+	policy->lru_moved = 0;
+	policy->behind = 0;
+}
+
+/* Plain LRU has chosen for long enough: predictions are used again. */
+static void judge_trust(struct pagoda_policy *policy)
+{
+	policy->distrusts = false;
+	policy->moment++;
 	policy->lru_moved = 0;
 	policy->behind = 0;
 }
@@ -151,13 +157,12 @@ static void judge(struct pagoda_policy *policy)
 {
 	s64 chance = CHANCE(policy);
 
-	if (policy->distrusts && policy->lru_moved >= policy->rest) {
-		policy->distrusts = false;
-		policy->lru_moved = 0;
-		policy->behind = 0;
-	} else if (!policy->distrusts && policy->behind > chance) {
+	if (policy->distrusts) {
+		if (policy->lru_moved >= policy->rest)
+			judge_trust(policy);
+	} else if (policy->behind > chance) {
 		judge_distrust(policy);
-	} else if (!policy->distrusts && policy->behind < -chance) {
+	} else if (policy->behind < -chance) {
 		/* Limit the gain that is remembered, because an old gain would hide a new loss. */
 		policy->behind = -chance;
 		policy->lru_moved = 0;
@@ -225,6 +230,7 @@ static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *i
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size)
 {
 	memset(policy, 0, sizeof(*policy));
+	policy->moment = 1;
 	policy->capacity = vram_size >> PAGE_BITS;
 	policy->unit = max(fls64(policy->capacity), CLASS_VRAM) - CLASS_VRAM;
 	INIT_LIST_HEAD(&policy->recent);
@@ -254,6 +260,7 @@ void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *
 		.pages = min_t(u64, pages, U32_MAX),
 		.last = policy->clock,
 	};
+	memset32(item->intervals, PAGODA_POLICY_NO_INTERVAL, PAGODA_POLICY_HISTORY);
 	item->home_rank = policy_rank(DRM_PAGODA_RESIDENCY_NORMAL);
 	item->rank = item->home_rank;
 	INIT_LIST_HEAD(&item->order);
@@ -289,10 +296,19 @@ static void policy_remember(struct pagoda_policy_item *item, u64 interval)
 
 	for (n = PAGODA_POLICY_HISTORY - 1; n; n--)
 		item->intervals[n] = item->intervals[n - 1];
-	item->intervals[0] = min_t(u64, interval, U32_MAX);
-	if (item->nr_intervals < PAGODA_POLICY_HISTORY)
-		item->nr_intervals++;
+	item->intervals[0] = min_t(u64, interval, PAGODA_POLICY_NO_INTERVAL - 1);
 	item->interval = policy_predict(item);
+}
+
+/* An item in VRAM was last used when the clock was @when, and becomes a candidate. */
+static void policy_used(struct pagoda_policy *policy, struct pagoda_policy_item *item, u64 when)
+{
+	policy_unlink(policy, item);
+	judge_use(policy, item);
+	item->picked = false;
+	item->used = true;
+	item->last = when;
+	policy_link(policy, item);
 }
 
 /*
@@ -301,17 +317,12 @@ static void policy_remember(struct pagoda_policy_item *item, u64 interval)
  */
 void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
-	policy_unlink(policy, item);
-	item->picked = false;
 	policy->clock += item->pages;
-	judge_use(policy, item);
-	item->writes = item->writes << 1 | item->written;
-	item->written = false;
+	policy->moment++;
+	item->writes <<= 1;
 	if (item->used)
 		policy_remember(item, policy->clock - item->last);
-	item->used = true;
-	item->last = policy->clock;
-	policy_link(policy, item);
+	policy_used(policy, item, policy->clock);
 }
 
 /*
@@ -321,12 +332,7 @@ void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *
 void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			    u64 when)
 {
-	policy_unlink(policy, item);
-	item->picked = false;
-	judge_use(policy, item);
-	item->used = true;
-	item->last = when;
-	policy_link(policy, item);
+	policy_used(policy, item, when);
 }
 
 /*
@@ -338,6 +344,7 @@ void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_i
 void pagoda_policy_expect(struct pagoda_policy *policy, struct pagoda_policy_group *group,
 			  struct pagoda_policy_item *item, struct pagoda_policy_coming *coming)
 {
+	policy->moment++;
 	if (!policy->expected++)
 		policy->horizon = policy->clock;
 	policy->horizon = max(policy->horizon, policy->clock) + item->pages;
@@ -361,6 +368,7 @@ void pagoda_policy_forget(struct pagoda_policy *policy, struct pagoda_policy_com
 	struct pagoda_policy_item *item = coming->item;
 
 	policy->expected--;
+	policy->moment++;
 	if (!list_is_first(&coming->of_item, &item->coming)) {
 		list_del_init(&coming->of_item);
 		return;
@@ -450,7 +458,7 @@ void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_
 {
 	if (!clean) {
 		item->lru_clean = false;
-		item->written = true;
+		item->writes |= 1;
 	}
 	if (item->clean != clean)
 		POLICY_RELINK(policy, item, item->clean = clean);

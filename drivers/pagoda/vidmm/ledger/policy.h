@@ -26,6 +26,7 @@
 #ifndef PAGODA_VIDMM_LEDGER_POLICY_H
 #define PAGODA_VIDMM_LEDGER_POLICY_H
 
+#include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/types.h>
 #include <drm/pagoda_drm.h>
@@ -72,10 +73,22 @@
 #define PAGODA_POLICY_PREDICTED	16
 
 /**
+ * PAGODA_POLICY_ROWS: number of rows of a level, one for each class and side. First come those of
+ * the highest class, in the order of sides.
+ */
+#define PAGODA_POLICY_ROWS	(PAGODA_POLICY_CLASSES * PAGODA_POLICY_SIDES)
+
+/** PAGODA_POLICY_WORDS: number of words of 64 bits that have a bit for each row of a level. */
+#define PAGODA_POLICY_WORDS	(PAGODA_POLICY_ROWS / 64)
+
+/**
  * PAGODA_POLICY_HISTORY: number of intervals between uses of an allocation that are remembered:
  * enough to see each of two alternating intervals twice.
  */
 #define PAGODA_POLICY_HISTORY	4
+
+/** PAGODA_POLICY_NO_INTERVAL: pages of no interval; longer ones are remembered as shorter ones. */
+#define PAGODA_POLICY_NO_INTERVAL	U32_MAX
 
 /**
  * enum pagoda_policy_need - Kind of room that is needed
@@ -126,15 +139,18 @@ struct pagoda_policy_group {
  * struct pagoda_policy_lane - Members of a group that have the same rank, side and class
  * @items: Members that are candidates, roughly in the order of last use, oldest use first; offered
  *	ones in the order of offers, those that queued jobs list in the order of next use
- * @order: Entry in a row of &pagoda_policy_level.rows while @items isn't empty
- * @of_group: Entry in &pagoda_policy_group.lanes; of a spare lane unused
+ * @order: Entry in the ring of a row of &pagoda_policy_level.rows while @items isn't empty
  * @group: Group; of a spare lane, the group of the item that has the lane
+ * @looked: &pagoda_policy.moment when @ends and @distance were found; 0 if @items changed since
+ * @distance: Of the candidates at those ends of @items that @ends tells: how far the next use is
+ * @of_group: Entry in &pagoda_policy_group.lanes; of a spare lane unused
  * @spare: First of the spare lanes that members of the lane have brought; of a spare lane among
  *	these, the next; NULL = none
  * @rank: Rank of the members
  * @level: Index in &pagoda_policy.levels, from @rank and &pagoda_policy_owner.over
- * @side: Side of the members
- * @class: Class of the members
+ * @row: Index in &pagoda_policy_level.rows, from side and class of the members
+ * @merits: What speaks for a victim of this side: 2 if clean, plus 1 if the CPU can't see it
+ * @ends: At which ends of @items the best victim may be: 1 = at the first, 2 = at the last one
  * @sorted: Of @items in the order of last use: the order is exact, not just rough
  *
  * An item becomes a member when it becomes a candidate. It stays a member while it is held or
@@ -148,14 +164,17 @@ struct pagoda_policy_group {
 struct pagoda_policy_lane {
 	struct list_head items;
 	struct list_head order;
-	struct list_head of_group;
 	struct pagoda_policy_group *group;
-	struct pagoda_policy_lane *spare;
+	u64 looked;
+	u64 distance[2];
 	u8 rank;
 	u8 level;
-	u8 side;
-	u8 class;
+	u8 row;
+	u8 merits;
+	u8 ends;
 	bool sorted;
+	struct list_head of_group;
+	struct pagoda_policy_lane *spare;
 };
 
 /**
@@ -177,11 +196,13 @@ struct pagoda_policy_coming {
  * @lane: Lane of a member; else the item's spare lane
  * @last: &pagoda_policy.clock at the last use; before the first use, when the item was added
  * @pages: Size of the allocation, by which a use advances the clock
- * @intervals: Pages by which &pagoda_policy.clock advanced between the last uses, newest first
+ * @intervals: Pages by which &pagoda_policy.clock advanced between the last uses, newest first;
+ *	%PAGODA_POLICY_NO_INTERVAL = not used so often yet
  * @interval: Predicted interval in pages; 0 while @intervals is empty
- * @nr_intervals: Number of valid entries in @intervals
  * @offered: &pagoda_policy.offers at the last offer
  * @rank: Offer priority, or rank of the residency priority; a lower rank leaves first
+ * @writes: Bit 0: pagoda_policy_set_clean() told of a write since the last pagoda_policy_use();
+ *	from bit 1 on, likewise of each of the last intervals between uses, the latest first
  * @home_rank: @rank while the allocation isn't offered
  * @visible: The allocation is where the CPU can see it; never set if the CPU can see all of VRAM
  * @clean: pagoda_policy_set_clean() said that system memory has the content, too
@@ -190,9 +211,6 @@ struct pagoda_policy_coming {
  * @costs: Of a picked item: it wasn't clean when it was picked
  * @queued: @coming isn't empty
  * @member: The item is a member of @lane
- * @written: pagoda_policy_set_clean() told of a write since the last pagoda_policy_use()
- * @writes: A bit for each of the last intervals between uses, bit 0 for the latest: the item was
- *	written in that interval
  * @evicted: The item left VRAM as a victim, and wasn't used since
  * @lru_evicted: Plain LRU would have evicted the item since its last use
  * @lru_clean: The item would be clean if plain LRU had chosen the victims
@@ -211,34 +229,32 @@ struct pagoda_policy_item {
 	u32 intervals[PAGODA_POLICY_HISTORY];
 	u32 offered;
 	u32 interval;
-	u32 nr_intervals : 3;
-	u32 rank : 5;
-	u32 home_rank : 5;
-	u32 visible : 1;
-	u32 clean : 1;
-	u32 used : 1;
-	u32 picked : 1;
-	u32 costs : 1;
-	u32 queued : 1;
-	u32 member : 1;
-	u32 written : 1;
-	u32 writes : PAGODA_POLICY_HISTORY;
-	u32 evicted : 1;
-	u32 lru_evicted : 1;
-	u32 lru_clean : 1;
+	u8 rank;
+	u8 writes;
+	u8 home_rank : 5;
+	u8 visible : 1;
+	u8 clean : 1;
+	u8 queued : 1;
+	u8 used : 1;
+	u8 picked : 1;
+	u8 costs : 1;
+	u8 member : 1;
+	u8 evicted : 1;
+	u8 lru_evicted : 1;
+	u8 lru_clean : 1;
 	struct list_head recent;
 	struct list_head coming;
 };
 
 /**
  * struct pagoda_policy_level - Candidates of one level
- * @rows: By side and class, the first of a ring of lanes, which are roughly in the order that
- *	&pagoda_policy_lane.items has; NULL = no lane has candidates
- * @filled: By side, a bit for each class that has candidates
+ * @rows: By class, the highest first, and side: the first of a ring of lanes, which are roughly in
+ *	the order that &pagoda_policy_lane.items has; NULL = no lane has candidates
+ * @filled: A bit for each row that has candidates
  */
 struct pagoda_policy_level {
-	struct pagoda_policy_lane *rows[PAGODA_POLICY_SIDES][PAGODA_POLICY_CLASSES];
-	u32 filled[PAGODA_POLICY_SIDES];
+	struct pagoda_policy_lane *rows[PAGODA_POLICY_ROWS];
+	u64 filled[PAGODA_POLICY_WORDS];
 };
 
 /**
@@ -251,6 +267,8 @@ struct pagoda_policy_level {
  * @horizon: Value that @clock is expected to have when all queued jobs are executed
  * @clock: Sum of the pages of all uses by pagoda_policy_use() so far
  * @capacity: Pages of VRAM
+ * @moment: Changes whenever distances of candidates may change, because @clock, what is queued or
+ *	@distrusts changes; never 0
  * @unit: Shift from pages to the unit of classes, so that @capacity has a class in their middle
  * @is_busy: Optional: returns whether the GPU may still be using an item; called under the caller's
  *	lock
@@ -273,6 +291,7 @@ struct pagoda_policy {
 	u64 horizon;
 	u64 clock;
 	u64 capacity;
+	u64 moment;
 	u32 unit;
 	bool (*is_busy)(struct pagoda_policy_item *item);
 	struct list_head recent;
@@ -297,12 +316,6 @@ struct pagoda_policy_aside {
 };
 
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size);
-/* Returns the side of an item: 2 if the CPU can see the item, else 0; plus 1 if it is clean. */
-static inline u32 pagoda_policy_side(const struct pagoda_policy_item *item)
-{
-	return item->visible << 1 | item->clean;
-}
-
 void pagoda_policy_owner_init(struct pagoda_policy_owner *owner);
 void pagoda_policy_group_init(struct pagoda_policy_group *group,
 			      struct pagoda_policy_owner *owner);

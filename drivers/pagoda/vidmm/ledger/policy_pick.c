@@ -40,36 +40,40 @@
  * roughly in the order of last use, oldest use first: near the end of a lane is the item whose next
  * use is farthest away, near the beginning the item that is longest overdue. Only the first and
  * last candidates are looked at, so the cost of a pick doesn't depend on the number of candidates:
- * of most lanes only the last ones; a lane is skipped if its power of two shows that it has no
- * better victim than the best one found so far. Likewise, of many groups' lanes for the same power
- * of two only those are looked at that were used most recently or least recently.
+ * of most lanes only the last ones. Likewise, of many groups' lanes for the same power of two only
+ * those are looked at that were used most recently or least recently.
+ *
+ * A job that needs room for several allocations picks several victims in a row, while the clock
+ * stands still. So a lane remembers the distances of the candidates at its ends until its order or
+ * &pagoda_policy.moment changes.
  */
 #include <linux/bitops.h>
+#include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include "lanes.h"
 #include "policy.h"
 
-/*
- * LOOKED_AT: most candidates considered at each end of a lane: the second one only if the first is
- * busy, because each may be a cache miss.
- * LANES: most lanes considered at each end of a row.
- */
-#define LOOKED_AT	2
+/* Most lanes considered at each end of a row. */
 #define LANES		4
 
-/* Number of low bits of &policy_choice.key that don't tell the distance. */
-#define KEY_BITS	3
+/* Bits of &pagoda_policy_level.filled that are those of rows of items that the CPU can see. */
+#define VISIBLE		0xccccccccccccccccull
+
+/* Bits of &pagoda_policy_item.writes that tell of intervals between uses. */
+#define WRITES		((BIT(PAGODA_POLICY_HISTORY) - 1) << 1)
 
 /*
- * struct policy_choice - best victim found so far; @key: policy_step() of @distance, then, in the
- * low bits, a bit each for idle, clean and not visible; the highest key is the best. Of an offered
- * item, @key is 1 if the item is idle, and @distance the number of offers since the item's
+ * struct policy_choice - best victim found so far, or a candidate to be compared with that; @about:
+ * policy_round() of @distance; @merits: a bit each for idle, clean and not visible. The highest
+ * @about is the best, then the highest @merits, then the highest @distance. Of an offered item,
+ * @merits is 1 if the item is idle, and @distance the number of offers since the item's
  */
 struct policy_choice {
 	struct pagoda_policy_item *item;
-	u32 key;
+	u64 about;
 	u64 distance;
+	u32 merits;
 };
 
 /*
@@ -83,15 +87,15 @@ static bool queued_soon(const struct pagoda_policy *policy, const struct pagoda_
 
 /*
  * Returns by how many pages the clock is expected to advance until the jobs are executed that were
- * queued for an item's group (&pagoda_policy_group.horizon); 0 if no job is queued.
+ * queued for the group of a lane (&pagoda_policy_group.horizon); 0 if no job is queued.
  */
-static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_policy_item *item)
+static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_policy_lane *lane)
 {
 	u64 horizon;
 
 	if (!policy->expected)
 		return 0;
-	horizon = item->lane->group->horizon;
+	horizon = lane->group->horizon;
 	return horizon - min(horizon, policy->clock);
 }
 
@@ -101,10 +105,11 @@ static u64 queue_length(const struct pagoda_policy *policy, const struct pagoda_
  */
 static u64 policy_weigh(const struct pagoda_policy_item *item, u64 distance, u64 interval)
 {
-	u32 unwritten = PAGODA_POLICY_HISTORY - hweight8(item->writes);
+	u32 unwritten;
 
 	if (item->clean)
 		return distance + interval;
+	unwritten = PAGODA_POLICY_HISTORY - hweight8(item->writes & WRITES);
 	return distance + interval * unwritten / (2 * PAGODA_POLICY_HISTORY);
 }
 
@@ -141,7 +146,7 @@ bool pagoda_policy_is_later(const struct pagoda_policy *policy,
 		return true;
 	if (item->queued)
 		return pagoda_policy_queued_next(item) > when;
-	queue = queue_length(policy, item);
+	queue = queue_length(policy, item->lane);
 	age = policy->clock + queue - item->last;
 	if (policy->distrusts || !interval || policy_is_overdue(item, age))
 		return policy->clock + queue + age >= when;
@@ -151,14 +156,14 @@ bool pagoda_policy_is_later(const struct pagoda_policy *policy,
 /*
  * Returns how many pages an item's next use counts as being away, weighed by what an eviction
  * costs. If the next use isn't known, it comes after the queued jobs of the item's group: to the
- * length of that queue is added what is left then of the predicted interval; or twice the age
- * (pages since the last use) that the item has then, if there is no prediction or the use is
+ * length of that queue, @queue, is added what is left then of the predicted interval; or twice the
+ * age (pages since the last use) that the item has then, if there is no prediction or the use is
  * overdue. If predictions are distrusted, that age is added once, and the sum isn't weighed.
  */
 static u64 policy_distance(const struct pagoda_policy *policy,
-			   const struct pagoda_policy_item *item)
+			   const struct pagoda_policy_item *item, u64 queue)
 {
-	u64 interval, queue, age;
+	u64 interval, age;
 
 	if (queued_soon(policy, item)) {
 		u64 next = pagoda_policy_queued_next(item);
@@ -166,7 +171,6 @@ static u64 policy_distance(const struct pagoda_policy *policy,
 		return policy_weigh(item, next - min(next, policy->clock),
 				    next - min(next, item->last));
 	}
-	queue = queue_length(policy, item);
 	age = policy->clock + queue - item->last;
 	if (policy->distrusts)
 		return queue + age;
@@ -176,13 +180,13 @@ static u64 policy_distance(const struct pagoda_policy *policy,
 	return policy_weigh(item, queue + interval - min(age, interval), queue + interval);
 }
 
-/* Returns a logarithm of @distance; differs for distances that differ by over an eighth. */
-static u32 policy_step(u64 distance)
+/* Returns @distance rounded down, so that distances that differ by over an eighth still differ. */
+static u64 policy_round(u64 distance)
 {
 	const int bits = PAGODA_POLICY_SAME_SHIFT + 1;
 	u32 shift = max(fls64(distance), bits) - bits;
 
-	return (shift << PAGODA_POLICY_SAME_SHIFT) + (distance >> shift);
+	return distance >> shift << shift;
 }
 
 static bool policy_is_idle(const struct pagoda_policy *policy, struct pagoda_policy_item *item)
@@ -201,50 +205,55 @@ static bool policy_consider_offered(const struct pagoda_policy *policy,
 	u64 distance = policy->offers - item->offered;
 	bool sooner = !best->item || distance > best->distance;
 
-	if (best->item && best->key && !sooner)
+	if (best->item && best->merits && !sooner)
 		return false;
 	if (policy_is_idle(policy, item)) {
-		*best = (struct policy_choice){ item, 1, distance };
+		*best = (struct policy_choice){ item, .distance = distance, .merits = 1 };
 		return false;
 	}
-	if (!best->item || (!best->key && sooner))
-		*best = (struct policy_choice){ item, 0, distance };
+	if (!best->item || (!best->merits && sooner))
+		*best = (struct policy_choice){ item, .distance = distance };
 	return true;
 }
 
+static bool policy_is_better(const struct policy_choice *a, const struct policy_choice *b)
+{
+	if (!b->item || a->about != b->about)
+		return !b->item || a->about > b->about;
+	return a->merits != b->merits ? a->merits > b->merits : a->distance > b->distance;
+}
+
 /*
- * Makes a candidate @best if it is the better victim. Returns true if the candidate was found busy;
- * false if it is idle, or if is_busy(), which is expensive, wasn't called: it doesn't matter for an
- * item whose distance is below that of @best.
+ * Makes a candidate of a lane, with the distance @distance, @best if it is the better victim.
+ * Returns true if the candidate was found busy; false if it is idle, or if is_busy(), which is
+ * expensive, wasn't called: it doesn't matter for an item whose distance is below that of @best.
  */
 static bool policy_consider(const struct pagoda_policy *policy, struct policy_choice *best,
-			    struct pagoda_policy_item *item)
+			    const struct pagoda_policy_lane *lane, struct pagoda_policy_item *item,
+			    u64 distance)
 {
-	bool idle, hidden = !item->visible;
-	u64 distance;
-	u32 key;
+	struct policy_choice choice;
+	bool idle;
 
-	if (pagoda_policy_is_offered(item))
-		return policy_consider_offered(policy, best, item);
-	distance = policy_distance(policy, item);
-	key = policy_step(distance) << KEY_BITS;
-	if (key < best->key >> KEY_BITS << KEY_BITS)
+	if (distance < best->about)
 		return false;
+	if (lane->rank < PAGODA_POLICY_OFFERS)
+		return policy_consider_offered(policy, best, item);
 	idle = policy_is_idle(policy, item);
-	key |= idle << 2 | item->clean << 1 | hidden;
-	if (!best->item || key > best->key || (key == best->key && distance > best->distance))
-		*best = (struct policy_choice){ item, key, distance };
+	choice = (struct policy_choice){
+		.item = item,
+		.about = policy_round(distance),
+		.distance = distance,
+		.merits = idle << 2 | lane->merits,
+	};
+	if (policy_is_better(&choice, best))
+		*best = choice;
 	return !idle;
 }
 
 static struct pagoda_policy_item *policy_item(struct list_head *order)
 {
 	return list_entry(order, struct pagoda_policy_item, order);
-}
-
-static struct pagoda_policy_item *policy_first(const struct pagoda_policy_lane *lane)
-{
-	return policy_item(lane->items.next);
 }
 
 static bool policy_is_aside(const struct pagoda_policy_aside *aside,
@@ -258,96 +267,91 @@ static bool policy_is_aside(const struct pagoda_policy_aside *aside,
 	return false;
 }
 
-/*
- * Returns whether a lane may have a better victim than @best, although its first candidate, @first,
- * isn't overdue: false if even the longest interval of the lane's class is too short for that, and
- * no candidate with the shortest interval of the class can be overdue. @queue is queue_length(),
- * and @age the number of pages since the last use of @first, at the end of that queue.
- */
-static bool policy_lane_matters(const struct pagoda_policy *policy,
-				const struct policy_choice *best,
-				const struct pagoda_policy_lane *lane,
-				const struct pagoda_policy_item *first, u64 age, u64 queue)
-{
-	u64 most = BIT_ULL(lane->class - PAGODA_POLICY_PREDICTED) << policy->unit;
-
-	if (lane->class == PAGODA_POLICY_CLASSES - 1 || age > most / 2)
-		return true;
-	most += queue;
-	most += first->clean ? most : most / 2;
-	return policy_step(most) >= best->key >> KEY_BITS;
-}
-
-/* Ends of a lane, as bits. */
-#define END_FIRST	1u
-#define END_LAST	2u
+/* Ends of a lane, as bits: that of the first candidate, and that of the last one. */
+#define END_FIRST	BIT(0)
+#define END_LAST	BIT(1)
 
 /*
- * Returns at which ends of a lane there may be a better victim than @best:
+ * Returns at which ends of a lane the best victim may be; @queue is queue_length():
  *
- *	last	if queued jobs list the candidates: the next use of the last one is latest
+ *	last	if there is only one candidate, or if queued jobs list them: the next use of the
+ *		last one is latest
  *	both	else, if they are offered, predictions are distrusted, or the lane isn't sorted
  *	first	else, if no use is predicted: the last use of the first one is earliest
  *	both	else, if the use of the first one is overdue
- *	last	else, if policy_lane_matters(); if not, at neither end
+ *	last	else
  */
-static u32 policy_lane_ends(const struct pagoda_policy *policy, const struct policy_choice *best,
-			    const struct pagoda_policy_lane *lane)
+static u32 policy_lane_ends(const struct pagoda_policy *policy,
+			    const struct pagoda_policy_lane *lane, u64 queue)
 {
-	const struct pagoda_policy_item *first = policy_first(lane);
-	u64 queue, age;
+	const struct pagoda_policy_item *first = policy_item(lane->items.next);
+	u32 class = PAGODA_POLICY_CLASSES - 1 - lane->row / PAGODA_POLICY_SIDES;
 
-	if (lane->class < PAGODA_POLICY_PREDICTED)
+	if (lane->items.next == lane->items.prev || class < PAGODA_POLICY_PREDICTED)
 		return END_LAST;
-	if (pagoda_policy_is_offered(first) || policy->distrusts || !lane->sorted)
+	if (lane->rank < PAGODA_POLICY_OFFERS || policy->distrusts || !lane->sorted)
 		return END_FIRST | END_LAST;
-	if (lane->class == PAGODA_POLICY_PREDICTED)
+	if (class == PAGODA_POLICY_PREDICTED)
 		return END_FIRST;
-	queue = queue_length(policy, first);
-	age = policy->clock + queue - first->last;
-	if (policy_is_overdue(first, age))
+	if (policy_is_overdue(first, policy->clock + queue - first->last))
 		return END_FIRST | END_LAST;
-	return policy_lane_matters(policy, best, lane, first, age, queue) ? END_LAST : 0;
+	return END_LAST;
+}
+
+/* Notes at which ends of a lane the best victim may be, and how far the candidates there are. */
+static void policy_look(const struct pagoda_policy *policy, struct pagoda_policy_lane *lane)
+{
+	u64 queue = queue_length(policy, lane);
+
+	lane->looked = policy->moment;
+	lane->ends = policy_lane_ends(policy, lane, queue);
+	if (lane->ends & END_FIRST)
+		lane->distance[0] = policy_distance(policy, policy_item(lane->items.next), queue);
+	if (lane->ends & END_LAST)
+		lane->distance[1] = policy_distance(policy, policy_item(lane->items.prev), queue);
+}
+
+/* Considers the candidate of a lane that is next to that at one end, which is busy. */
+static void policy_consider_behind(const struct pagoda_policy *policy, struct policy_choice *best,
+				   struct pagoda_policy_lane *lane, struct list_head *at)
+{
+	struct pagoda_policy_item *item = policy_item(at);
+
+	if (at != &lane->items)
+		policy_consider(policy, best, lane, item,
+				policy_distance(policy, item, queue_length(policy, lane)));
 }
 
 /*
- * Compares the only candidate of a lane, or those at the ends that policy_lane_ends() tells, with
- * the best victim so far; if the candidate at an end is busy, also the one next to it.
+ * Considers the candidates at those ends of a lane that policy_lane_ends() tells; if the candidate
+ * at an end is busy, also the one next to it.
  */
 static void policy_consider_lane(const struct pagoda_policy *policy, struct policy_choice *best,
 				 struct pagoda_policy_lane *lane)
 {
-	struct list_head *items = &lane->items, *at;
-	u32 n, ends = items->next == items->prev ? END_FIRST : policy_lane_ends(policy, best, lane);
+	struct list_head *at;
 
-	at = items->next;
-	for (n = 0; ends & END_FIRST && n < LOOKED_AT && at != items; n++, at = at->next)
-		if (!policy_consider(policy, best, policy_item(at)))
-			break;
-	at = items->prev;
-	for (n = 0; ends & END_LAST && n < LOOKED_AT && at != items; n++, at = at->prev)
-		if (!policy_consider(policy, best, policy_item(at)))
-			break;
+	if (lane->looked != policy->moment)
+		policy_look(policy, lane);
+	at = lane->items.next;
+	if (lane->ends & END_FIRST &&
+	    policy_consider(policy, best, lane, policy_item(at), lane->distance[0]))
+		policy_consider_behind(policy, best, lane, at->next);
+	at = lane->items.prev;
+	if (lane->ends & END_LAST &&
+	    policy_consider(policy, best, lane, policy_item(at), lane->distance[1]))
+		policy_consider_behind(policy, best, lane, at->prev);
 }
 
-/* Considers up to LANES lanes at each end of a row that aren't set aside, each of them once. */
-static void policy_consider_row(const struct pagoda_policy *policy, struct policy_choice *best,
-				struct pagoda_policy_lane *row,
-				const struct pagoda_policy_aside *aside)
+/* Considers up to LANES lanes of a row, from the last one back to @first, that aren't set aside. */
+static void policy_consider_row_back(const struct pagoda_policy *policy, struct policy_choice *best,
+				     struct pagoda_policy_lane *row,
+				     const struct pagoda_policy_lane *first,
+				     const struct pagoda_policy_aside *aside)
 {
-	struct pagoda_policy_lane *first = row, *last = row;
+	struct pagoda_policy_lane *last = row;
 	u32 n = 0;
 
-	do {
-		if (!policy_is_aside(aside, first)) {
-			policy_consider_lane(policy, best, first);
-			n++;
-		}
-		first = list_next_entry(first, order);
-	} while (first != row && n < LANES);
-	if (first == row)
-		return;
-	n = 0;
 	do {
 		last = list_prev_entry(last, order);
 		if (!policy_is_aside(aside, last)) {
@@ -357,26 +361,60 @@ static void policy_consider_row(const struct pagoda_policy *policy, struct polic
 	} while (last != first && n < LANES);
 }
 
+/* Considers up to LANES lanes at each end of a row that aren't set aside, each of them once. */
+static void policy_consider_row(const struct pagoda_policy *policy, struct policy_choice *best,
+				struct pagoda_policy_lane *row,
+				const struct pagoda_policy_aside *aside)
+{
+	struct pagoda_policy_lane *first = row;
+	u32 n = 0;
+
+	do {
+		if (!policy_is_aside(aside, first)) {
+			policy_consider_lane(policy, best, first);
+			n++;
+		}
+		first = list_next_entry(first, order);
+	} while (first != row && n < LANES);
+	if (first != row)
+		policy_consider_row_back(policy, best, row, first, aside);
+}
+
 /*
  * Compares the candidates of a level with the best victim so far, @best; with NEED_VISIBLE only
- * those that the CPU can see. Lanes of the longest predicted intervals come first: then lanes of
- * shorter ones often needn't be looked at.
+ * those that the CPU can see. Lanes of the longest predicted intervals come first.
  */
 static void policy_pick_level(struct pagoda_policy *policy, struct policy_choice *best,
 			      struct pagoda_policy_level *level, enum pagoda_policy_need need,
 			      const struct pagoda_policy_aside *aside)
 {
-	u32 side = need == PAGODA_POLICY_NEED_VISIBLE ? PAGODA_POLICY_SIDES / 2 : 0;
-	u32 left = 0, class, i;
+	u64 left, mask = need == PAGODA_POLICY_NEED_VISIBLE ? VISIBLE : U64_MAX;
+	u32 word;
 
-	for (i = side; i < PAGODA_POLICY_SIDES; i++)
-		left |= level->filled[i];
-	for (; left; left &= ~BIT(class)) {
-		class = fls(left) - 1;
-		for (i = side; i < PAGODA_POLICY_SIDES; i++)
-			if (level->rows[i][class])
-				policy_consider_row(policy, best, level->rows[i][class], aside);
+	for (word = 0; word < PAGODA_POLICY_WORDS; word++)
+		for (left = level->filled[word] & mask; left; left &= left - 1)
+			policy_consider_row(policy, best,
+					    level->rows[64 * word + __ffs64(left)], aside);
+}
+
+/* Picks among the offered candidates: an idle one of the lowest priority, else a busy one. */
+static void policy_pick_offered(struct pagoda_policy *policy, struct policy_choice *best,
+				enum pagoda_policy_need need,
+				const struct pagoda_policy_aside *aside)
+{
+	struct policy_choice busy = {};
+	u32 level;
+
+	for (level = 0; level < PAGODA_POLICY_OFFERS && !best->item; level++) {
+		policy_pick_level(policy, best, &policy->levels[level], need, aside);
+		if (!best->item || best->merits)
+			continue;
+		if (!busy.item)
+			busy = *best;
+		best->item = NULL;
 	}
+	if (!best->item)
+		*best = busy;
 }
 
 /**
@@ -394,24 +432,14 @@ struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
 					      enum pagoda_policy_need need,
 					      const struct pagoda_policy_aside *aside)
 {
-	struct policy_choice best = {}, busy = {};
-	u64 left;
-	u32 level;
+	u64 left, offered = BIT_ULL(PAGODA_POLICY_OFFERS) - 1;
+	struct policy_choice best = {};
 
-	for (left = policy->filled; left && !best.item; left &= left - 1) {
-		level = __ffs64(left);
-		if (level >= PAGODA_POLICY_OFFERS && (busy.item || (aside && aside->only_offered)))
-			break;
-		policy_pick_level(policy, &best, &policy->levels[level], need, aside);
-		if (level >= PAGODA_POLICY_OFFERS || !best.item || best.key)
-			continue;
-		/* @best is busy: an idle item of a higher offer priority goes first. */
-		if (!busy.item)
-			busy = best;
-		best.item = NULL;
-	}
-	if (!best.item)
-		best = busy;
+	if (policy->filled & offered)
+		policy_pick_offered(policy, &best, need, aside);
+	left = aside && aside->only_offered ? 0 : policy->filled & ~offered;
+	for (; left && !best.item; left &= left - 1)
+		policy_pick_level(policy, &best, &policy->levels[__ffs64(left)], need, aside);
 	if (!best.item)
 		return NULL;
 	pagoda_lanes_leave(policy, best.item);
