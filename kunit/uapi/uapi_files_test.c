@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Files in debugfs: inject, the software GPU's rules of misbehaviour; and the device's folder:
- * modes, recording and journal_raw, segments, lru and usage, busy, trim, reset, words of others; and
- * all while the device is removed.
+ * modes, recording and journal_raw, segments, lru and usage, busy, trim, reset, words of others;
+ * and all while the device is removed.
  */
 #include <linux/delay.h>
 #include <linux/device.h>
