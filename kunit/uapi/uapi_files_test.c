@@ -266,6 +266,41 @@ static void files_journal_without_memory(struct kunit *test)
 	uapi_close(client);
 }
 
+/* Reads up to @most bytes of a file from its start. Returns the number of bytes, or an error. */
+static long files_read(struct uapi_client *client, struct file *file, char *text, u32 most)
+{
+	loff_t pos = 0;
+	long ret;
+	u32 done;
+
+	for (done = 0; done < most; done += ret) {
+		ret = file->f_op->read(file, uapi_user(client->memory + UAPI_TEXT),
+				       min_t(u32, most - done, PAGE_SIZE), &pos);
+		if (ret <= 0)
+			return ret ?: done;
+		uapi_get(client, UAPI_TEXT, text + done, ret);
+	}
+	return done;
+}
+
+/* A space that nothing has the root of translates no address. */
+static void files_translate(struct uapi_client *client)
+{
+	struct file *file = test_ok(client->test,
+				    uapi_file(client, false, VGPU "translate", O_RDWR));
+	static const char line[] = "63 0x1000";
+	char answer[64] = {};
+	loff_t pos = 0;
+
+	uapi_put(client, UAPI_TEXT, line, strlen(line));
+	KUNIT_EXPECT_EQ(client->test, strlen(line),
+			file->f_op->write(file, uapi_user(client->memory + UAPI_TEXT), strlen(line),
+					  &pos));
+	KUNIT_EXPECT_GT(client->test, files_read(client, file, answer, sizeof(answer) - 1), 0);
+	KUNIT_EXPECT_EQ_MSG(client->test, 0, strncmp(answer, "fault ", 6), "%s", answer);
+	uapi_close_file(file);
+}
+
 /* Files of the software GPU that tell what it knows: notices, tables, pages, bytes of VRAM. */
 static void files_of_vgpu(struct kunit *test)
 {
@@ -298,10 +333,66 @@ static void files_of_vgpu(struct kunit *test)
 	if (!vgpu->engine.mmu_pages)
 		KUNIT_EXPECT_EQ(test, 0, uapi_read(client, false, VGPU "mmu", text, PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, false, VGPU "translate", "nowhere"));
+	files_translate(client);
 	file = test_ok(test, uapi_file(client, false, VGPU "vram", O_RDONLY));
+	KUNIT_EXPECT_EQ(test, 8, files_read(client, file, text, 8));
 	KUNIT_EXPECT_EQ(test, vgpu->engine.vram_size, vfs_llseek(file, 0, SEEK_END));
 	KUNIT_EXPECT_EQ(test, -EINVAL, vfs_llseek(file, 1, SEEK_END));
 	uapi_close_file(file);
+	uapi_close(client);
+}
+
+#define NOTICES	(4 * PAGE_SIZE)	/* room for the text of the last notices */
+
+/* Has an allocation of a page become resident, leave, and become resident again. */
+static void files_move(struct uapi_client *client, u32 flags, u32 segments)
+{
+	struct drm_pagoda_allocation_create args = {
+		.size = PAGE_SIZE, .flags = flags, .supported = segments,
+	};
+	struct drm_pagoda_residency_entry entry = {};
+	struct drm_pagoda_evict evict = {};
+
+	uapi_must(client, DRM_IOCTL_PAGODA_ALLOCATION_CREATE, &args);
+	uapi_make_resident(client, args.handle);
+	entry.handle = args.handle;
+	evict.entries = (struct drm_pagoda_array) {
+		uapi_put(client, UAPI_ENTRIES, &entry, sizeof(entry)), 1, sizeof(entry),
+	};
+	uapi_must(client, DRM_IOCTL_PAGODA_EVICT, &evict);
+	uapi_make_resident(client, args.handle);
+}
+
+/* The device shows the last notices with the arguments of each kind. */
+static void files_notices(struct kunit *test)
+{
+	struct uapi_client *client = uapi_open(test);
+	char *text = kunit_kzalloc(test, NOTICES + 1, GFP_KERNEL);
+	static const u32 kinds[] = {
+		VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY, VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2,
+		VIRTIO_PAGODA_OP_NOTIFY_ALLOC,
+	};
+	static const char * const shown[] = { " pages 1\n", " pages 1\n", " size 4096 address " };
+	struct file *file;
+	char name[64];
+	const char *at;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	files_move(client, DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY |
+		   DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION |
+		   DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION, UAPI_APERTURE);
+	files_move(client, DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION, UAPI_VRAM);
+	file = test_ok(test, uapi_file(client, false, VGPU "notices", O_RDONLY));
+	KUNIT_EXPECT_GT(test, files_read(client, file, text, NOTICES), 0);
+	uapi_close_file(file);
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		snprintf(name, sizeof(name), " %s flags ", pagoda_engine_op_name(kinds[i]));
+		at = strstr(text, name);
+		KUNIT_ASSERT_NOT_NULL_MSG(test, at, "%s in %s", name, text);
+		at = strstr(at, shown[i]);
+		KUNIT_EXPECT_NOT_NULL_MSG(test, at, "%s in %s", shown[i], text);
+	}
 	uapi_close(client);
 }
 
@@ -497,6 +588,7 @@ static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_journal),
 	KUNIT_CASE(files_journal_without_memory),
 	KUNIT_CASE(files_of_vgpu),
+	KUNIT_CASE(files_notices),
 	KUNIT_CASE(files_modes),
 	KUNIT_CASE(files_memory),
 	KUNIT_CASE(files_usage),

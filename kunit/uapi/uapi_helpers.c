@@ -100,7 +100,7 @@ struct pagoda_vgpu *uapi_vgpu(struct uapi_client *client)
 
 /* ---- User memory ------------------------------------------------------------------------ */
 
-static void __user *uapi_user(unsigned long at)
+void __user *uapi_user(unsigned long at)
 {
 	return (void __user *)at;
 }

@@ -89,6 +89,8 @@ struct pagoda_vgpu *uapi_vgpu(struct uapi_client *client);
  */
 u64 uapi_put(struct uapi_client *client, u32 at, const void *from, u32 size);
 void uapi_get(struct uapi_client *client, u32 at, void *to, u32 size);
+/* Returns a user address, of uapi_put() or &uapi_client.memory, as a pointer. */
+void __user *uapi_user(unsigned long at);
 /* Calls an ioctl with @args, whose size @cmd has; copies @args back. Returns the ioctl's result. */
 long uapi_ioctl(struct uapi_client *client, unsigned int cmd, void *args);
 /* Calls an ioctl; aborts the test unless the result is 0. */

@@ -151,7 +151,7 @@ static void lane_begin(struct pagoda_policy *policy, struct pagoda_policy_lane *
 	INIT_LIST_HEAD(&lane->items);
 	lane->rank = item->rank;
 	lane->row = row;
-	lane->merits = item->clean << 1 | !item->visible;
+	lane->merits = (item->clean ? 2 : 0) + (item->visible ? 0 : 1);
 	list_add(&lane->of_group, lane_bucket(group, row));
 	if (group->nr_lanes++ || !owner)
 		return;
