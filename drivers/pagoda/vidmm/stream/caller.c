@@ -25,9 +25,7 @@
 #include <linux/list.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
-#include <kunit/static_stub.h>
 #include "core/core.h"
-#include "core/life.h"
 #include "vidmm/ledger/client.h"
 #include "vidmm/ledger/limits.h"
 #include "internal.h"
@@ -91,7 +89,7 @@ void pagoda_caller_end(struct pagoda_vidmm *vidmm, struct pagoda_caller *caller)
  * Returns the innermost note of the current thread, or NULL if no client pays. The note is valid
  * until the thread's pagoda_caller_end().
  */
-static struct pagoda_caller *caller_find(struct pagoda_stream *stream)
+struct pagoda_caller *pagoda_caller_find(struct pagoda_stream *stream)
 {
 	struct pagoda_callers *place = caller_place(stream);
 	struct pagoda_caller *caller, *found = NULL;
@@ -114,7 +112,7 @@ static struct pagoda_caller *caller_find(struct pagoda_stream *stream)
  */
 void pagoda_caller_pays(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
-	struct pagoda_caller *caller = caller_find(stream);
+	struct pagoda_caller *caller = pagoda_caller_find(stream);
 
 	if (!caller)
 		return;
@@ -152,31 +150,6 @@ int pagoda_caller_await(struct pagoda_vidmm *vidmm, struct pagoda_client *client
 int pagoda_caller_await_moves(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
 	return pagoda_limits_await_moves(vidmm->limits, client->quota);
-}
-
-/**
- * pagoda_caller_pause() - Wait a little while the thread's paging in flight moves much content
- * @vidmm: Manager
- * @until: Time, in jiffies, at which a wait ends at the latest: %PAGODA_PAUSE_MS after the first
- *	call for a list
- *
- * For loops that page one allocation of a list after the other, with the whole list locked: else
- * other clients' moves would wait for the whole list. Copies may wait for jobs, and a reset for the
- * caller's section: therefore @until. Does nothing for a thread without a client, and from a reset
- * to the end of the rebuild.
- *
- * Context: Sleeps; reservations may be held. The caller has no open transaction.
- */
-void pagoda_caller_pause(struct pagoda_vidmm *vidmm, unsigned long until)
-{
-	struct pagoda_caller *caller;
-
-	KUNIT_STATIC_STUB_REDIRECT(pagoda_caller_pause, vidmm, until);
-	caller = caller_find(vidmm->stream);
-	if (!caller || !pagoda_limits_must_pause(caller->quota) || pagoda_reset_is_pending(vidmm))
-		return;
-	pagoda_stream_flush(vidmm);
-	pagoda_limits_pause(caller->quota, until);
 }
 
 /**

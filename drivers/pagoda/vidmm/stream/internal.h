@@ -169,6 +169,7 @@ struct pagoda_journal {
 };
 
 void pagoda_callers_init(struct pagoda_stream *stream);
+struct pagoda_caller *pagoda_caller_find(struct pagoda_stream *stream);
 void pagoda_caller_pays(struct pagoda_stream *stream, struct pagoda_stream_txn *txn);
 bool pagoda_stream_lock(struct pagoda_stream *stream);
 void pagoda_stream_unlock(struct pagoda_stream *stream, bool cookie);

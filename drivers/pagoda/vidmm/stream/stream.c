@@ -161,6 +161,31 @@ static void stream_flush_work(struct work_struct *work)
 }
 
 /**
+ * pagoda_caller_pause() - Wait a little while the thread's paging in flight moves much content
+ * @vidmm: Manager
+ * @until: Time, in jiffies, at which a wait ends at the latest: %PAGODA_PAUSE_MS after the first
+ *	call for a list
+ *
+ * For loops that page one allocation of a list after the other, with the whole list locked: else
+ * other clients' moves would wait for the whole list. Copies may wait for jobs, and a reset for the
+ * caller's section: therefore @until. Does nothing for a thread without a client, and from a reset
+ * to the end of the rebuild.
+ *
+ * Context: Sleeps; reservations may be held. The caller has no open transaction.
+ */
+void pagoda_caller_pause(struct pagoda_vidmm *vidmm, unsigned long until)
+{
+	struct pagoda_caller *caller;
+
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_caller_pause, vidmm, until);
+	caller = pagoda_caller_find(vidmm->stream);
+	if (!caller || !pagoda_limits_must_pause(caller->quota) || pagoda_reset_is_pending(vidmm))
+		return;
+	pagoda_stream_flush(vidmm);
+	pagoda_limits_pause(caller->quota, until);
+}
+
+/**
  * pagoda_stream_wait_fence() - Wait for a fence that may depend on an open submission
  * @vidmm: Memory manager
  * @fence: Fence, of paging or not
