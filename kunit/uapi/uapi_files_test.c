@@ -100,6 +100,35 @@ static void files_inject_order(struct kunit *test)
 }
 
 /*
+ * A rule is refused, and not kept, if a word has no number, a number out of its range, or an
+ * unknown key, or if the line is longer than 255 bytes. A line of 255 bytes is accepted.
+ */
+static void files_inject_refuses(struct kunit *test)
+{
+	static const char * const rules[] = {
+		"action=drop nth=", "action=drop nth=often", "action=drop count=-1",
+		"action=delay us=30000001", "action=hang packet=0x100000000", "action=drop times=1",
+	};
+	struct uapi_client *client = uapi_open(test);
+	char *text = test_zalloc(test, FILES_TEXT);
+	char line[257] = "action=drop nth=1000000";
+	u32 i;
+
+	files_inject(client, "clear");
+	memset(line + strlen(line), ' ', sizeof(line) - 1 - strlen(line));
+	for (i = 0; i < ARRAY_SIZE(rules); i++)
+		KUNIT_EXPECT_EQ_MSG(test, -EINVAL, uapi_write(client, false, INJECT, rules[i]),
+				    "%s", rules[i]);
+	KUNIT_EXPECT_EQ(test, -EINVAL, uapi_write(client, false, INJECT, line));
+	KUNIT_EXPECT_GT(test, uapi_read(client, false, INJECT, text, FILES_TEXT - 1), 0);
+	KUNIT_EXPECT_NULL_MSG(test, strstr(text, "action="), "%s", text);
+	line[255] = '\0';
+	files_inject(client, line);
+	files_inject(client, "clear");
+	uapi_close(client);
+}
+
+/*
  * While the device hasn't begun with a reset or failure that was asked for, another one is refused
  * and doesn't replace the first.
  */
@@ -581,6 +610,7 @@ static void files_of_removed_device(struct kunit *test)
 static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_inject_actions),
 	KUNIT_CASE(files_inject_order),
+	KUNIT_CASE(files_inject_refuses),
 	KUNIT_CASE(files_inject_is_busy),
 	KUNIT_CASE_SLOW(files_inject_drops),
 	KUNIT_CASE_SLOW(files_inject_hangs),
