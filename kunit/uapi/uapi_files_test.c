@@ -198,6 +198,42 @@ static void files_inject_hangs(struct kunit *test)
 }
 
 /*
+ * A job is executed, but one field of its completion is wrong: the driver resets the queue, the job
+ * counts as done, and its context can submit further jobs. The fault of a job that succeeded is
+ * wrong whatever its reason; as a status, that value would be right.
+ */
+static void files_inject_corrupts(struct kunit *test)
+{
+	static const char * const fields[] = {
+		"status value=0xffffffff", "fault value=1", "packets value=0xffffffff",
+		"seqno value=1000000", "length value=3",
+	};
+	struct uapi_client *client = uapi_open(test);
+	atomic64_t *resets = &uapi_vgpu(client)->queues[VIRTIO_PAGODA_QUEUE_EXEC0].resets;
+	struct uapi_gpu *gpu = uapi_gpu(client, UAPI_ANYWHERE);
+	char rule[64];
+	u32 i, tries;
+	s64 before;
+
+	static_assert(VIRTIO_PAGODA_STATUS_OK == 1);
+	for (i = 0; i < ARRAY_SIZE(fields); i++) {
+		before = atomic64_read(resets);
+		snprintf(rule, sizeof(rule), "queue=exec0 action=corrupt field=%s", fields[i]);
+		files_inject(client, rule);
+		files_store(gpu, i + 7);
+		files_job(gpu, 2 * i + 1);
+		/* The driver may see the completion later than the fence. */
+		for (tries = 10000; tries && atomic64_read(resets) == before; tries--)
+			fsleep(USEC_PER_MSEC);
+		KUNIT_EXPECT_EQ_MSG(test, before + 1, atomic64_read(resets), "%s", fields[i]);
+		KUNIT_EXPECT_EQ(test, i + 7, uapi_word(client, gpu->view + UAPI_DATA));
+		files_inject(client, "clear");
+		files_job(gpu, 2 * i + 2);
+	}
+	uapi_close(client);
+}
+
+/*
  * The device completes a job after the next job: both have their effect and their fence values, and
  * the driver doesn't reset the engine.
  */
@@ -614,6 +650,7 @@ static struct kunit_case files_cases[] = {
 	KUNIT_CASE(files_inject_is_busy),
 	KUNIT_CASE_SLOW(files_inject_drops),
 	KUNIT_CASE_SLOW(files_inject_hangs),
+	KUNIT_CASE_SLOW(files_inject_corrupts),
 	KUNIT_CASE(files_inject_reorders),
 	KUNIT_CASE(files_record),
 	KUNIT_CASE(files_journal),
