@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sections that are closed while a thread enters for an operation that can't fail; suspend_test.c
- * has the tests of the other functions that enter.
+ * Sections that are closed while a thread enters for an operation that can't fail, and sections of
+ * a removed device; suspend_test.c has the other tests of the functions that enter.
  */
 #include <linux/delay.h>
 #include <linux/rwsem.h>
@@ -99,9 +99,33 @@ static void section_waits_again(struct kunit *test)
 	section_end(&caller);
 }
 
+/*
+ * No section begins any more once the device is removed, except for an operation that can't fail;
+ * a thread that isn't let in leaves the semaphore unlocked.
+ */
+static void section_of_removed_device(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct rw_semaphore *sections = &rig->vidmm->reset->sections;
+
+	/* As drm_dev_unplug(), for a DRM device that isn't registered. */
+	WRITE_ONCE(rig->drm->unplugged, true);
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_enter(rig->vidmm));
+	KUNIT_EXPECT_FALSE(test, rwsem_is_locked(sections));
+	KUNIT_EXPECT_FALSE(test, pagoda_try_enter(rig->vidmm));
+	KUNIT_EXPECT_FALSE(test, rwsem_is_locked(sections));
+	pagoda_enter_anyway(rig->vidmm);
+	KUNIT_EXPECT_TRUE(test, rwsem_is_locked(sections));
+	pagoda_leave(rig->vidmm);
+	WRITE_ONCE(rig->drm->unplugged, false);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_enter(rig->vidmm));
+	pagoda_leave(rig->vidmm);
+}
+
 static struct kunit_case section_cases[] = {
 	KUNIT_CASE(section_waits),
 	KUNIT_CASE(section_waits_again),
+	KUNIT_CASE(section_of_removed_device),
 	{}
 };
 
