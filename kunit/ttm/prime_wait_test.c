@@ -73,6 +73,24 @@ static void cpu_moves_after_work(struct kunit *test)
 	wait_end(&t);
 }
 
+/* Once the exporter's device is removed, an access of the CPU fails, and moves nothing. */
+static void cpu_of_removed_device(struct kunit *test)
+{
+	struct wait_test t = wait_begin(test);
+	struct other_work *work = other_work_add(test, t.bo, DMA_RESV_USAGE_BOOKKEEP);
+
+	/* As drm_dev_unplug(), for a DRM device that isn't registered. */
+	WRITE_ONCE(t.rig->drm->unplugged, true);
+	KUNIT_EXPECT_EQ(test, -ENODEV, dma_buf_begin_cpu_access(t.dma_buf, DMA_FROM_DEVICE));
+	KUNIT_EXPECT_FALSE(test, work->awaited);
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, t.bo->ttm.resource->mem_type);
+	WRITE_ONCE(t.rig->drm->unplugged, false);
+	KUNIT_EXPECT_EQ(test, 0, dma_buf_begin_cpu_access(t.dma_buf, DMA_FROM_DEVICE));
+	wait_expect_awaited(&t, work, false);
+	wait_expect_moved(&t);
+	wait_end(&t);
+}
+
 /* Before zeros replace lost content in VRAM, work is waited for without the reservation. */
 static void cpu_fills_after_work(struct kunit *test)
 {
@@ -298,6 +316,7 @@ static void import_ends_at_reset(struct kunit *test)
 
 static struct kunit_case prime_wait_cases[] = {
 	KUNIT_CASE(cpu_moves_after_work),
+	KUNIT_CASE(cpu_of_removed_device),
 	KUNIT_CASE(cpu_fills_after_work),
 	KUNIT_CASE(cpu_fills_pages),
 	KUNIT_CASE(cpu_loses_zeros),
