@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CPU page faults, and accesses of a debugger, on an allocation that another device's work uses:
- * whether they wait for such work, and which locks are held during the wait. Also accesses and
- * mappings that are refused.
+ * whether they wait for such work, and which locks are held during the wait. Also faults during a
+ * reset; accesses and mappings that are refused.
  */
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/sched/signal.h>
+#include "core/life.h"
 #include "rig/map.h"
 #include "rig/rig.h"
 #include "prime_helpers.h"
@@ -184,6 +185,43 @@ static void fault_after_paging_only(struct kunit *test)
 	dma_fence_signal(&work->base);
 	other_work_put(paging);
 	other_work_put(work);
+	fault_end(&t);
+}
+
+/* Paging ends after a fault has found the paging going on: the fault needn't be tried again. */
+static void fault_beside_paging_that_ends(struct kunit *test)
+{
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
+	struct other_work *paging;
+
+	fault_place(&t, true);
+	paging = other_work_add(test, t.bo, DMA_RESV_USAGE_KERNEL);
+	/* Done at the second look. */
+	paging->looks = OTHER_WORK_LOOKS - 1;
+	KUNIT_EXPECT_TRUE(test, fault_call(&t, FIRST) == VM_FAULT_NOPAGE);
+	KUNIT_EXPECT_EQ(test, OTHER_WORK_LOOKS + 1, paging->looks);
+	KUNIT_EXPECT_FALSE(test, paging->awaited);
+	other_work_put(paging);
+	fault_end(&t);
+}
+
+/*
+ * While VRAM is hidden from the CPU, a fault that was retried, can't be retried, or must not wait,
+ * ends at once, with no lock held.
+ */
+static void fault_in_reset(struct kunit *test)
+{
+	struct fault_test t = fault_begin(test, SUBMIT_VRAM);
+	struct pagoda_reset *reset = t.rig->vidmm->reset;
+
+	fault_place(&t, true);
+	WRITE_ONCE(reset->hidden, true);
+	KUNIT_EXPECT_TRUE(test, fault_call(&t, AGAIN) == VM_FAULT_NOPAGE);
+	KUNIT_EXPECT_TRUE(test, fault_call(&t, 0) == VM_FAULT_NOPAGE);
+	KUNIT_EXPECT_TRUE(test, fault_call(&t, NOWAIT) == VM_FAULT_RETRY);
+	KUNIT_EXPECT_FALSE(test, dma_resv_is_locked(t.bo->ttm.base.resv));
+	WRITE_ONCE(reset->hidden, false);
+	KUNIT_EXPECT_TRUE(test, fault_call(&t, 0) == VM_FAULT_NOPAGE);
 	fault_end(&t);
 }
 
@@ -371,6 +409,8 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(fault_beside_work),
 	KUNIT_CASE(fault_after_paging),
 	KUNIT_CASE(fault_after_paging_only),
+	KUNIT_CASE(fault_beside_paging_that_ends),
+	KUNIT_CASE(fault_in_reset),
 	KUNIT_CASE(fault_after_importer),
 	KUNIT_CASE(fault_access_bounds),
 	KUNIT_CASE(fault_offered),
