@@ -2,10 +2,13 @@
 /*
  * The lines of the stream: changes of a VM's page tables are executed although moves wait for a
  * job, except where an edge, enum pagoda_stream_edge, puts a change or a move behind another;
- * without the edge that order isn't kept. The line of a VM has few submissions in flight.
+ * without the edge that order isn't kept. Moves keep the order without memory, too. The line of a VM
+ * has few submissions in flight.
  */
 #include <kunit/static_stub.h>
 #include <linux/delay.h>
+#include <linux/sched/mm.h>
+#include "queue/internal.h"
 #include "queue/queue_helpers.h"
 #include "rig/spy.h"
 #include "vidmm/stream/internal.h"
@@ -371,6 +374,62 @@ static void line_ends_right(struct kunit *test)
 	line_world_end(&w);
 }
 
+/* ---- Without memory -------------------------------------------------------------- */
+
+static struct pagoda_submission *line_get_nothing(struct pagoda_queue *queue,
+						  struct pagoda_line *line, u32 bytes,
+						  u32 priv_bytes)
+{
+	return ERR_PTR(-ENOMEM);
+}
+
+/* Moves the allocation out of VRAM in reclaim, with the test's stubs. */
+static int line_evict_in_reclaim(void *arg)
+{
+	const struct ttm_place place = { .mem_type = TTM_PL_SYSTEM, .flags = PAGODA_PL_VICTIM };
+	unsigned int flags = memalloc_noreclaim_save();
+	struct line_world *w = arg;
+	int ret;
+
+	current->kunit_test = w->test;
+	ret = pagoda_rig_place(w->bo, &place, false);
+	memalloc_noreclaim_restore(flags);
+	return ret;
+}
+
+/*
+ * The submissions that are set aside can't wait for submissions of other lines: a move that uses
+ * them itself waits until the UNMAP of the allocation's mapping is executed.
+ */
+static void line_waits_without_memory(struct kunit *test)
+{
+	struct line_world w;
+	struct pagoda_worker worker = { .run = line_evict_in_reclaim, .arg = &w };
+	struct pagoda_stream *stream;
+	u32 copies;
+
+	line_world_start(&w, test);
+	stream = w.rig->vidmm->stream;
+	copies = pagoda_rig_count(w.rig, VIRTIO_PAGODA_OP_TRANSFER, w.bo->id);
+	line_hold_vm(&w);
+	dma_fence_put(line_bind(&w, NULL, HERE));
+	if (stream->reserve)
+		pagoda_submission_put(stream->reserve);
+	stream->reserve = NULL;
+	kunit_activate_static_stub(test, pagoda_queue_get, line_get_nothing);
+	pagoda_worker_start(test, &worker);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, A_WHILE));
+	KUNIT_EXPECT_EQ(test, copies,
+			pagoda_rig_count(w.rig, VIRTIO_PAGODA_OP_TRANSFER, w.bo->id));
+	dma_fence_signal(w.gate);
+	pagoda_worker_end(test, &worker);
+	kunit_deactivate_static_stub(test, pagoda_queue_get);
+	line_open_gate(&w);
+	KUNIT_EXPECT_EQ(test, TTM_PL_SYSTEM, w.bo->ttm.resource->mem_type);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, vmt_fault(w.rig, w.vm->id, HERE));
+	line_world_end(&w);
+}
+
 /* ---- Many changes of one VM ------------------------------------------------------ */
 
 static int line_change(void *arg)
@@ -433,6 +492,7 @@ static struct kunit_case line_cases[] = {
 	KUNIT_CASE(line_drops_the_fence),
 	KUNIT_CASE_PARAM(line_keeps_order, line_edges_gen_params),
 	KUNIT_CASE(line_ends_right),
+	KUNIT_CASE(line_waits_without_memory),
 	KUNIT_CASE(line_is_short),
 	{}
 };
