@@ -2,8 +2,8 @@
 /*
  * The lines of the stream: changes of a VM's page tables are executed although moves wait for a
  * job, except where an edge, enum pagoda_stream_edge, puts a change or a move behind another;
- * without the edge that order isn't kept. Moves keep the order without memory, too. The line of a VM
- * has few submissions in flight.
+ * without the edge that order isn't kept. Moves keep the order without memory, too. The line of a
+ * VM has few submissions in flight.
  */
 #include <kunit/static_stub.h>
 #include <linux/delay.h>
