@@ -137,6 +137,11 @@ static void refuse_track(struct kunit *test)
 		REFUSED(track, offset, PAGE_SIZE, EINVAL),
 		REFUSED(track, bits, UAPI_NOWHERE, EINVAL),
 	};
+	/* Without START: what isn't refused for another reason gets -ENOENT. */
+	static const struct uapi_refusal early_rows[] = {
+		REFUSED(track, bits, UAPI_NOWHERE, EFAULT),
+		REFUSED(track, size, PAGE_SIZE, ENOENT),
+	};
 	static const struct uapi_refusal query_rows[] = {
 		REFUSED(track, offset, PAGE_SIZE, EINVAL),
 		REFUSED(track, size, PAGE_SIZE / 2, EINVAL),
@@ -145,14 +150,19 @@ static void refuse_track(struct kunit *test)
 	};
 	struct uapi_client *client = uapi_open(test);
 	struct drm_pagoda_track args = { .handle = uapi_allocate(client, UAPI_ANYWHERE) };
+	struct drm_pagoda_track query = {
+		.operation = DRM_PAGODA_TRACK_QUERY,
+		.size = PAGE_SIZE,
+		.bits = client->memory + UAPI_TEXT,
+	};
 
 	if (!(pagoda_device_of_drm(uapi_drm(client))->info.features &
 	      BIT_ULL(VIRTIO_PAGODA_F_DIRTY)))
 		kunit_skip(test, "the device doesn't track what it writes");
+	query.handle = args.handle;
+	uapi_refuse_rows(UAPI_CALL(client, TRACK, query), 0, early_rows, ARRAY_SIZE(early_rows));
 	UAPI_REFUSE(UAPI_CALL(client, TRACK, args), start_rows);
-	args.operation = DRM_PAGODA_TRACK_QUERY;
-	args.size = PAGE_SIZE;
-	args.bits = client->memory + UAPI_TEXT;
+	args = query;
 	UAPI_REFUSE(UAPI_CALL(client, TRACK, args), query_rows);
 	uapi_close(client);
 }
