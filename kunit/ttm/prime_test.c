@@ -176,6 +176,11 @@ static void prime_limit(struct kunit *test)
 	pagoda_vidmm_segment_info(rig->vidmm, rig->client, DRM_PAGODA_SEGMENT_APERTURE, &info);
 	KUNIT_EXPECT_EQ(test, 2 * SIZE, info.client_pinned);
 	KUNIT_EXPECT_EQ(test, 2 * SIZE, info.pin_limit);
+	/* Pages are pinned in the aperture, and for a client. */
+	pagoda_vidmm_segment_info(rig->vidmm, rig->client, DRM_PAGODA_SEGMENT_VRAM, &info);
+	KUNIT_EXPECT_EQ(test, 0ull, info.client_pinned);
+	pagoda_vidmm_segment_info(rig->vidmm, NULL, DRM_PAGODA_SEGMENT_APERTURE, &info);
+	KUNIT_EXPECT_EQ(test, 0ull, info.client_pinned);
 	prime_detach(bufs[0], attach[0]);
 	KUNIT_EXPECT_EQ(test, -EDQUOT, PTR_ERR_OR_ZERO(prime_attach(rig, bufs[2])));
 	prime_detach(bufs[0], again);
