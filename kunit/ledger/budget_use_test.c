@@ -367,6 +367,102 @@ static void budget_tables(struct kunit *test)
 	pagoda_budget_charge_tables(&rig->client->budget, -3 * (s64)PAGE_SIZE);
 }
 
+/* Expects how many bytes of the allocation count as spilled from segment @id. */
+static void spilled_expect(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 id, u64 bytes)
+{
+	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
+
+	pagoda_memory_add(memory, rig->client, bo, false);
+	KUNIT_EXPECT_EQ(rig->test, bytes, memory[id].spilled);
+}
+
+/*
+ * An allocation that isn't in the segment that it prefers counts as spilled if it was made resident
+ * or is on a residency list, prefers a segment, and isn't offered.
+ */
+static void budget_spilled(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, SUBMIT_VRAM, 0);
+	const u32 vram = DRM_PAGODA_SEGMENT_VRAM;
+	const u64 size = bo->ttm.base.size;
+
+	KUNIT_ASSERT_EQ(test, vram, bo->preferred[0]);
+	spilled_expect(rig, bo, vram, 0);
+	atomic_inc(&bo->wish.required);
+	spilled_expect(rig, bo, vram, size);
+	atomic_dec(&bo->wish.required);
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bo));
+	pagoda_rig_settle_freed(rig);
+	spilled_expect(rig, bo, vram, 0);
+	bo->preferred[0] = 0;
+	spilled_expect(rig, bo, DRM_PAGODA_SEGMENT_SYSTEM, 0);
+	bo->preferred[0] = vram;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle_freed(rig);
+	spilled_expect(rig, bo, vram, size);
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, bo, DRM_PAGODA_OFFER_LOW));
+	atomic_inc(&bo->wish.required);
+	spilled_expect(rig, bo, vram, 0);
+	atomic_dec(&bo->wish.required);
+	pagoda_rig_close(bo);
+}
+
+/*
+ * Of what is in no segment, only pages count as resident: what the client is charged for doesn't
+ * change that.
+ */
+static void budget_system_pages(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
+	struct pagoda_memory *system = &memory[DRM_PAGODA_SEGMENT_SYSTEM];
+	struct pagoda_bo *bos[] = {
+		pagoda_rig_bo(rig, 8, CPU, SUBMIT_VRAM, 0),
+		pagoda_rig_bo(rig, 4, CPU, SUBMIT_VRAM, 0),
+	};
+
+	/* Only the first allocation has pages. */
+	pagoda_rig_write_vram(rig, bos[0], 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[0]));
+	pagoda_rig_settle_freed(rig);
+	pagoda_memory_add(memory, rig->client, bos[0], false);
+	pagoda_memory_add(memory, rig->client, bos[1], false);
+	pagoda_memory_add_client(memory, rig->client);
+	KUNIT_EXPECT_EQ(test, 12 * PAGE_SIZE, system->total);
+	KUNIT_EXPECT_EQ(test, 8 * PAGE_SIZE, system->resident);
+	close_all(bos, ARRAY_SIZE(bos));
+}
+
+/* Returns how often the text has @key. */
+static u32 fdinfo_lines(const char *text, const char *key)
+{
+	u32 count = 0;
+
+	while ((text = strstr(text, key))) {
+		text += strlen(key);
+		count++;
+	}
+	return count;
+}
+
+/* fdinfo has each region once; only VRAM and the aperture have budgets. */
+static void budget_regions(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	const char *text = fdinfo_read(rig, NULL, 0);
+
+	KUNIT_EXPECT_EQ_MSG(test, 3, fdinfo_lines(text, "drm-total-"), "%s", text);
+	KUNIT_EXPECT_EQ_MSG(test, 3, fdinfo_lines(text, "drm-resident-"), "%s", text);
+	KUNIT_EXPECT_EQ_MSG(test, 1, fdinfo_lines(text, "drm-total-memory:"), "%s", text);
+	KUNIT_EXPECT_EQ_MSG(test, 1, fdinfo_lines(text, "drm-total-vram:"), "%s", text);
+	KUNIT_EXPECT_EQ_MSG(test, 1, fdinfo_lines(text, "drm-total-gtt:"), "%s", text);
+	KUNIT_EXPECT_EQ_MSG(test, 2, fdinfo_lines(text, "pagoda-budget-"), "%s", text);
+	KUNIT_EXPECT_EQ_MSG(test, 1, fdinfo_lines(text, "pagoda-budget-vram:"), "%s", text);
+	KUNIT_EXPECT_EQ_MSG(test, 1, fdinfo_lines(text, "pagoda-budget-gtt:"), "%s", text);
+	KUNIT_EXPECT_EQ_MSG(test, 2, fdinfo_lines(text, "pagoda-spilled-"), "%s", text);
+}
+
 /* ---- Not over the budget ------------------------------------------------------------------ */
 
 #define DENY	DRM_PAGODA_RESIDENT_DENY_OVERBUDGET
@@ -691,6 +787,9 @@ static struct kunit_case budget_use_cases[] = {
 	KUNIT_CASE_PARAM(budget_memory, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(budget_fdinfo, pagoda_rig_mmu_modes),
 	KUNIT_CASE(budget_tables),
+	KUNIT_CASE_PARAM(budget_spilled, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(budget_system_pages, pagoda_rig_mmu_modes),
+	KUNIT_CASE(budget_regions),
 	KUNIT_CASE_PARAM(budget_denies, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_denies_ahead, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_counts_once, pagoda_rig_mmu_modes),
