@@ -205,8 +205,8 @@ static void files_inject_hangs(struct kunit *test)
 static void files_inject_corrupts(struct kunit *test)
 {
 	static const char * const fields[] = {
-		"status value=0xffffffff", "fault value=1", "packets value=0xffffffff",
-		"seqno value=1000000", "length value=3",
+		"status value=0xffffffff", "fault value=1", "seqno value=1000000",
+		"length value=3",
 	};
 	struct uapi_client *client = uapi_open(test);
 	atomic64_t *resets = &uapi_vgpu(client)->queues[VIRTIO_PAGODA_QUEUE_EXEC0].resets;
