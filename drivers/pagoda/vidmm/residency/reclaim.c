@@ -24,7 +24,8 @@
 /*
  * struct reclaim - allocations that are reclaimed; @results: enum drm_pagoda_reclaim_result of
  * each; @all: lack of memory for one allocation fails the whole call; @urgent: no room was found
- * otherwise: more may be evicted; @exec: reservations that are locked; @fence: fence behind the
+ * otherwise: more may be evicted; @until: end of the pauses of all attempts, in jiffies;
+ * @exec: reservations that are locked; @fence: fence behind the
  * paging of the allocations, a reference, or NULL; @late: with -EINPROGRESS the fence that an
  * allocation can't move before, a reference
  */
@@ -35,6 +36,7 @@ struct reclaim {
 	u32 *results;
 	bool all;
 	bool urgent;
+	unsigned long until;
 	struct drm_exec *exec;
 	struct dma_fence *fence;
 	struct dma_fence *late;
@@ -124,7 +126,6 @@ static int reclaim_bring(struct reclaim *list, struct pagoda_bo *bo)
  */
 static int reclaim_bring_all(struct reclaim *list)
 {
-	unsigned long until = jiffies + msecs_to_jiffies(PAGODA_PAUSE_MS);
 	struct pagoda_plug plug;
 	int ret = 0;
 	u32 i, rank;
@@ -136,7 +137,7 @@ static int reclaim_bring_all(struct reclaim *list)
 			if (!list->bos[i]->wish.resident || !reclaim_succeeds(list, i) ||
 			    pagoda_room_rank(list->bos[i]) != rank)
 				continue;
-			pagoda_caller_pause(list->vidmm, until);
+			pagoda_caller_pause(list->vidmm, list->until);
 			ret = reclaim_bring(list, list->bos[i]);
 		}
 	}
@@ -235,6 +236,7 @@ int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count
 		.count = count,
 		.results = results,
 		.all = all,
+		.until = jiffies + msecs_to_jiffies(PAGODA_PAUSE_MS),
 	};
 	int ret;
 

@@ -29,7 +29,8 @@
 
 /*
  * struct residency_list - list to be made resident (@resident) or evicted; @process moves one
- * allocation; @late: with -EINPROGRESS the fence that an allocation can't move before, a reference
+ * allocation; @until: end of the pauses of all attempts, in jiffies; @late: with -EINPROGRESS the
+ * fence that an allocation can't move before, a reference
  */
 struct residency_list {
 	struct pagoda_vidmm *vidmm;
@@ -38,6 +39,7 @@ struct residency_list {
 	int (*process)(struct residency_list *list, struct pagoda_bo *bo);
 	bool resident;
 	enum pagoda_attempt attempt;
+	unsigned long until;
 	struct drm_exec exec;
 	struct dma_fence *late;
 };
@@ -133,7 +135,6 @@ static int residency_process_evict(struct residency_list *list, struct pagoda_bo
 
 static int residency_process_all(struct residency_list *list)
 {
-	unsigned long until = jiffies + msecs_to_jiffies(PAGODA_PAUSE_MS);
 	u32 i, rank;
 	int ret = 0;
 
@@ -141,7 +142,7 @@ static int residency_process_all(struct residency_list *list)
 		for (i = 0; i < list->count && !ret; i++) {
 			if (pagoda_room_rank(list->bos[i]) != rank)
 				continue;
-			pagoda_caller_pause(list->vidmm, until);
+			pagoda_caller_pause(list->vidmm, list->until);
 			ret = list->process(list, list->bos[i]);
 		}
 	}
@@ -241,6 +242,7 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
 
 	pagoda_assert_entered(list->vidmm);
 	*fence = NULL;
+	list->until = jiffies + msecs_to_jiffies(PAGODA_PAUSE_MS);
 	do {
 		ret = residency_try(list, fence);
 		if (ret != -ENOMEM && ret != -EBUSY)
