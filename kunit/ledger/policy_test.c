@@ -486,6 +486,19 @@ static void policy_queued_late(struct kunit *test)
 	pagoda_policy_forget(&few->policy, &coming);
 }
 
+/* Has items 0 and 1, of two groups, be overdue, item 0 a little longer; 2 to 9 were used last. */
+static void few_be_overdue(struct policy_few *few)
+{
+	u32 n;
+
+	few_give(few, 0, 1, 1);
+	for (n = 0; n < 3; n++) {
+		few_use(few, 0, 2);
+		few_pass_time(few, 4);
+	}
+	few_use(few, 2, 8);
+}
+
 /*
  * Of items that queued jobs don't list, only those of the group that has these jobs are known not
  * to be used before the jobs are done.
@@ -496,12 +509,7 @@ static void policy_queued_groups(struct kunit *test)
 	struct policy_few *few = few_make(test, 0);
 	u32 n;
 
-	few_give(few, 0, 1, 1);
-	for (n = 0; n < 3; n++) {
-		few_use(few, 0, 2);
-		few_pass_time(few, 4);
-	}
-	few_use(few, 2, 8);
+	few_be_overdue(few);
 	for (n = 0; n < 8; n++)
 		few_queue(few, 2 + n, &coming[n]);
 	/*
@@ -520,12 +528,7 @@ static void policy_queued_between(struct kunit *test)
 	struct policy_few *few = few_make(test, 0);
 	u32 n;
 
-	few_give(few, 0, 1, 1);
-	for (n = 0; n < 3; n++) {
-		few_use(few, 0, 2);
-		few_pass_time(few, 4);
-	}
-	few_use(few, 2, 8);
+	few_be_overdue(few);
 	for (n = 2; n < 10; n++)
 		pagoda_policy_hold(&few->policy, &few->items[n].base);
 	/* Items 0 and 1 are overdue, item 0 a little longer. */
